@@ -76,6 +76,8 @@ hosts:
 	    "rigs/netns/run.sh --faults" \
 	    "rigs/vm/run.sh --faults" \
 	    "rigs/vm/run.sh --kernel 6.12" \
+	    "rigs/vm/run.sh --kernel 7.2" \
+	    "rigs/vm/run.sh --kernel newest" \
 	    "rigs/vm/instructions.sh" \
 	    "rigs/virtual-time/run.sh --seeds 10" \
 	    "rigs/virtual-time/run.sh --faults" \

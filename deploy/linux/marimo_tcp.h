@@ -68,7 +68,9 @@ enum marimo_tcp_state {
  * @prr_start: packets delivered when recovery began
  * @prr_last: packets delivered when it last chose a window
  * @prr_sent: packets sent when recovery began
- * @prr_flight: packets in the window of data when recovery began (RecoverFS)
+ * @prr_flight: packets in the window of data when recovery began (RecoverFS),
+ *	65535 if there are more
+ * @mss: bytes of a packet, as of the last time
  * @undo_window: @core's window before the reduction that may be undone
  * @undo_threshold: its threshold
  * @undo_rho: its load
@@ -89,7 +91,8 @@ struct marimo_tcp {
 	marimo_u32 prr_start;
 	marimo_u32 prr_last;
 	marimo_u32 prr_sent;
-	marimo_u32 prr_flight;
+	__UINT16_TYPE__ prr_flight;
+	__UINT16_TYPE__ mss;
 	marimo_u32 undo_window;
 	marimo_u32 undo_threshold;
 	marimo_u32 undo_rho;
@@ -168,6 +171,7 @@ struct marimo_tcp_sample {
 #define MARIMO_TCP_DID_EPOCH 64u /* an epoch ended */
 #define MARIMO_TCP_DID_SUSPECT 128u /* the peer's echo was found inflated */
 #define MARIMO_TCP_DID_INIT 256u /* marimo_init(), window and threshold set */
+#define MARIMO_TCP_DID_RESIZE 512u /* first of all, windows: packets grew */
 
 /**
  * struct marimo_tcp_decision - what the socket is to be
@@ -211,6 +215,45 @@ static inline marimo_u32 marimo_tcp_packets(const struct marimo_tcp *m,
 {
 	return marimo_max(m->core.window >> 16,
 			  (c->min_window + MARIMO_ONE - 1) >> 16);
+}
+
+static inline __UINT16_TYPE__ marimo_tcp_u16(marimo_u32 a)
+{
+	return (__UINT16_TYPE__)marimo_min(a, MARIMO_PACKETS_MAX);
+}
+
+static inline marimo_u32 marimo_tcp_scaled(marimo_u32 a, marimo_u32 ratio)
+{
+	return (marimo_u32)(((marimo_u64)a * ratio) >> 16);
+}
+
+/*
+ * A probe has found a larger MTU: windows are fewer packets, so that no byte
+ * more is in flight (RFC 4821 and RFC 8899). Linux does the same to its own.
+ * A smaller MTU leaves the number of packets, which is fewer bytes.
+ *
+ * Return: MARIMO_TCP_DID_RESIZE if packets have grown.
+ */
+static inline marimo_u32 marimo_tcp_resize(struct marimo_tcp *m,
+					   const struct marimo_tcp_sample *in)
+{
+	marimo_u32 before = m->mss;
+	marimo_u32 ratio;
+
+	m->mss = marimo_tcp_u16(in->mss);
+	if (!before || m->mss <= before)
+		return 0;
+	ratio = (before << 16) / m->mss;
+	m->core.window = marimo_max(marimo_tcp_scaled(m->core.window, ratio),
+				    MARIMO_ONE);
+	m->core.before = marimo_max(marimo_tcp_scaled(m->core.before, ratio),
+				    MARIMO_ONE);
+	if (m->core.threshold != MARIMO_NEVER)
+		m->core.threshold = marimo_tcp_scaled(m->core.threshold, ratio);
+	m->undo_window = marimo_tcp_scaled(m->undo_window, ratio);
+	if (m->undo_threshold != MARIMO_NEVER)
+		m->undo_threshold = marimo_tcp_scaled(m->undo_threshold, ratio);
+	return MARIMO_TCP_DID_RESIZE;
 }
 
 /* The threshold as sockets count it. RFC 5681: no less than two packets. */
@@ -457,7 +500,7 @@ static inline void marimo_tcp_deliver(struct marimo_tcp *m,
 	out->ack.position = in->una;
 	out->ack.next = in->next;
 	out->ack.limited = 0;
-	out->events = 0;
+	out->events = marimo_tcp_resize(m, in);
 	m->flags &= (marimo_u8)~MARIMO_TCP_SAFE;
 	if (in->una != m->una && !in->lost)
 		m->flags |= MARIMO_TCP_SAFE;
@@ -515,7 +558,8 @@ static inline void marimo_tcp_init(struct marimo_tcp *m,
 	m->prr_start = in->delivered;
 	m->prr_last = in->delivered;
 	m->prr_sent = in->sent;
-	m->prr_flight = marimo_max(in->flight, 1);
+	m->prr_flight = marimo_tcp_u16(marimo_max(in->flight, 1));
+	m->mss = marimo_tcp_u16(in->mss);
 	m->undo_window = 0;
 	m->undo_threshold = 0;
 	m->undo_rho = 0;
@@ -604,7 +648,7 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
 		m->prr_start = before;
 		m->prr_last = before;
 		m->prr_sent = in->sent;
-		m->prr_flight = marimo_max(in->flight, 1);
+		m->prr_flight = marimo_tcp_u16(marimo_max(in->flight, 1));
 		in->state = in->becomes;
 		marimo_tcp_decide(m, c, in, out);
 		/* So that the same acknowledgement still counts as new. */
@@ -701,22 +745,23 @@ static inline int marimo_tcp_on_start(struct marimo_tcp *m,
 				      const struct marimo_tcp_sample *in,
 				      struct marimo_tcp_decision *out)
 {
-	marimo_u32 window = m->core.window;
-	marimo_u32 least = marimo_min(c->initial_window, window);
-	marimo_u32 back = window - (window >> 2);
+	marimo_u32 window, least, back, step, resized;
 	marimo_u32 idle = in->idle;
-	marimo_u32 step;
 
 	/* A retransmission into an empty pipe is no start. */
 	if (in->flight || !in->timeout || idle <= in->timeout)
 		return 0;
+	resized = marimo_tcp_resize(m, in);
+	window = m->core.window;
+	least = marimo_min(c->initial_window, window);
+	back = window - (window >> 2);
 	out->ack.packets = 0;
 	out->ack.marked = 0;
 	out->ack.acked = 0;
 	out->ack.position = in->una;
 	out->ack.next = in->next;
 	out->ack.limited = 0;
-	out->events = MARIMO_TCP_DID_IDLE;
+	out->events = MARIMO_TCP_DID_IDLE | resized;
 	marimo_on_idle(&m->core, in->next);
 	if (in->restart) {
 		/* 65535 packets halve to none in 16 steps. */

@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
 # Makes a minimal Debian 12 below target/rigs, once, and prints where: what throw-away trials start from. Nothing of the
-# host is in it.
-# usage: rigs/debian/root.sh NAME PACKAGE...
+# host is in it. --newest: a Debian 13 whose kernels are those of its backports.
+# usage: rigs/debian/root.sh [--newest] NAME PACKAGE...
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+suite=bookworm
+if [ "${1:-}" = --newest ]; then
+    suite=trixie
+    shift
+fi
 if [ $# -lt 1 ]; then
-    echo "root.sh: usage: rigs/debian/root.sh NAME PACKAGE..." >&2
+    echo "root.sh: usage: rigs/debian/root.sh [--newest] NAME PACKAGE..." >&2
     exit 2
 fi
 name=$1
@@ -26,13 +31,19 @@ end() {
 }
 trap end EXIT
 chmod 755 "$work"
-debootstrap --variant=minbase bookworm "$work/root" >"$work/log" 2>&1 || {
+debootstrap --variant=minbase "$suite" "$work/root" >"$work/log" 2>&1 || {
     tail -n 20 "$work/log" >&2
     exit 1
 }
 # Kernels of the day come from the security archive, beside the one that debootstrap chose.
-sed -n 's#^deb \([^ ]*\)/debian bookworm main#deb \1/debian-security bookworm-security main#p' \
+sed -n "s#^deb \([^ ]*\)/debian $suite main#deb \1/debian-security $suite-security main#p" \
     "$work/root/etc/apt/sources.list" >"$work/root/etc/apt/sources.list.d/security.list"
+if [ $suite = trixie ]; then
+    sed -n "s#^deb \([^ ]*\) $suite main#deb \1 $suite-backports main#p" \
+        "$work/root/etc/apt/sources.list" >"$work/root/etc/apt/sources.list.d/backports.list"
+    printf 'Package: linux-*\nPin: release n=%s-backports\nPin-Priority: 900\n' $suite \
+        >"$work/root/etc/apt/preferences.d/kernels"
+fi
 cp /etc/resolv.conf "$work/root/etc/"
 mount -t proc proc "$work/root/proc"
 mounted+=("$work/root/proc")

@@ -25,7 +25,7 @@ DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
 TABLE = DEPLOY / "core/marimo-f.table"
 # Of marimo.h and marimo_tcp.h.
 SLOW_START = 2
-DID_ACK, DID_LOSS, DID_TIMEOUT, DID_IDLE, DID_RESTART, DID_UNDO = 1, 2, 4, 8, 16, 32
+DID_ACK, DID_LOSS, DID_TIMEOUT, DID_IDLE, DID_RESTART, DID_UNDO, DID_RESIZE = 1, 2, 4, 8, 16, 32, 512
 
 sys.path.append(str(DEPLOY / "core/oracle"))
 import marimo as oracle  # noqa: E402
@@ -337,7 +337,7 @@ def replay(entries, counters):
                 twin.on_timeout(entry["next"])
             if events & DID_IDLE:
                 twin.on_idle(entry["next"])
-            if events & (DID_RESTART | DID_UNDO):
+            if events & (DID_RESTART | DID_UNDO | DID_RESIZE):
                 # Not the algorithm's doing but TCP's: taken over.
                 twin.window, twin.threshold = kernel[0], threshold
                 twin.phase = "slow start" if slow_start else "avoidance"

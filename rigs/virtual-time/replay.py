@@ -23,8 +23,8 @@ import marimo as oracle  # noqa: E402
 # Numbers that deploy/linux/marimo_tcp.h defines, by their names there.
 DEFINED = dict(re.findall(
     r"^#define MARIMO_TCP_(\w+) (\d+)u?\b", (ROOT / "deploy/linux/marimo_tcp.h").read_text(), re.MULTILINE))
-ACK, LOSS, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, INIT = (
-    int(DEFINED["DID_" + name]) for name in ("ACK", "LOSS", "TIMEOUT", "IDLE", "RESTART", "UNDO", "EPOCH", "INIT"))
+ACK, LOSS, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, INIT, RESIZE = (
+    int(DEFINED["DID_" + name]) for name in ("ACK", "LOSS", "TIMEOUT", "IDLE", "RESTART", "UNDO", "EPOCH", "INIT", "RESIZE"))
 # Packets that the rule "settling" lets the increase grow to.
 SETTLING_INCREASE = int(DEFINED["SETTLING_INCREASE"])
 
@@ -137,7 +137,7 @@ class Replay:
         self.last = [None] * 5
         for number, values in events:
             bits = values["events"]
-            if bits & (RESTART | UNDO) or (bits & INIT and number != events[0][0]):
+            if bits & (RESTART | UNDO | RESIZE) or (bits & INIT and number != events[0][0]):
                 # These set the window itself, beside the algorithm.
                 self.left_out += 1
                 return

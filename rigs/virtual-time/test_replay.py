@@ -52,8 +52,8 @@ class Replay(unittest.TestCase):
         self.assertEqual([values for _, values in next(iter(events.values()))], [next(iter(plain.values()))[0][1]])
 
     def test_numbers_of_the_header_are_its_numbers(self):
-        bits = replay.ACK, replay.LOSS, replay.TIMEOUT, replay.IDLE, replay.RESTART, replay.UNDO, replay.EPOCH, replay.INIT
-        self.assertEqual(bits, (1, 2, 4, 8, 16, 32, 64, 256))
+        bits = replay.ACK, replay.LOSS, replay.TIMEOUT, replay.IDLE, replay.RESTART, replay.UNDO, replay.EPOCH, replay.INIT, replay.RESIZE
+        self.assertEqual(bits, (1, 2, 4, 8, 16, 32, 64, 256, 512))
         header = (replay.ROOT / "deploy/linux/marimo_tcp.h").read_text()
         self.assertIn(f"\n#define MARIMO_TCP_SETTLING_INCREASE {replay.SETTLING_INCREASE}\n", header)
         packet = replay.oracle.ONE

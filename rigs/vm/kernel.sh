@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # Unpacks a stock Debian kernel, its modules and its headers below target/rigs without installing anything, and
-# prints where. What is there already is used as it is, so that only the first run needs the archive.
-# usage: rigs/vm/kernel.sh [6.1|6.12]
+# prints where. What is there already is used as it is, so that only the first run needs the archive. Kernels of the
+# backports of Debian 13, of which the newest is one, come with that release around them, whose compiler they need; 3 if
+# the archive has that series no more.
+# usage: rigs/vm/kernel.sh [6.1|6.12|7.2|newest]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 series=${1:-6.1}
 case $series in
 6.1) image=linux-image-cloud-amd64 headers=linux-headers-cloud-amd64 ;;
 6.12) image=linux-image-6.12-cloud-amd64 headers=linux-headers-6.12-cloud-amd64 ;;
+7.2 | newest) ;;
 *)
-    echo "kernel.sh: no kernel series '$series' (6.1 or 6.12)" >&2
+    echo "kernel.sh: no kernel series '$series' (6.1, 6.12, 7.2 or newest)" >&2
     exit 2
     ;;
 esac
@@ -25,7 +28,7 @@ movable() {
 }
 
 if [ -f "$kernels/$series/version" ]; then
-    movable "$kernels/$series/root" "$(cat "$kernels/$series/version")"
+    [ -L "$kernels/$series/root" ] || movable "$kernels/$series/root" "$(cat "$kernels/$series/version")"
     echo "$kernels/$series"
     exit 0
 fi
@@ -51,6 +54,35 @@ fetch() {
 }
 
 mkdir -p "$kernels"
+if [ "$series" = 7.2 ] || [ "$series" = newest ]; then
+    root=$(rigs/debian/root.sh --newest backports make gcc libc6-dev)
+    inside() { DEBIAN_FRONTEND=noninteractive LC_ALL=C chroot "$root" "$@" </dev/null >&2; }
+    # The archive keeps some older series for a while.
+    name=$(chroot "$root" apt-cache search --names-only "^linux-headers-[0-9.]+.*-cloud-amd64\$" | sed 's/ .*//' |
+        if [ "$series" = newest ]; then cat; else grep -F "linux-headers-$series." || true; fi | sort -V | tail -1)
+    version=${name#linux-headers-}
+    if [ -z "$version" ]; then
+        echo "kernel.sh: the archive has no kernel $series any more" >&2
+        exit 3
+    fi
+    inside apt-get install -qq -y --no-install-recommends "$name"
+    rm -rf "$root/var/tmp/kernel"
+    mkdir "$root/var/tmp/kernel"
+    inside sh -c "cd /var/tmp/kernel && apt-get -o APT::Sandbox::User=root download -qq linux-binary-$version linux-modules-$version"
+    for package in "$root"/var/tmp/kernel/*.deb; do
+        dpkg-deb -x "$package" "$root"
+    done
+    rm -r "$root/var/tmp/kernel"
+    # The package leaves it to a hook of its installation to copy it here.
+    cp "$root/usr/lib/modules/$version/vmlinuz" "$root/boot/vmlinuz-$version"
+    work=$(mktemp -d "$kernels/unpack.XXXXXX")
+    ln -s "$root" "$work/root"
+    echo "$version" >"$work/version"
+    rm -rf "${kernels:?}/$series"
+    mv "$work" "$kernels/$series"
+    echo "$kernels/$series"
+    exit 0
+fi
 work=$(mktemp -d "$kernels/unpack.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 # apt drops its privileges for downloads; it may only where its user can write.

@@ -103,7 +103,18 @@ module() {
     rm -rf "$work"
     mkdir -p "$work"
     deploy/linux/tcp_marimo/stage.sh "$work"
-    if ! make -s -C "$kernel/root/usr/src/linux-headers-$version" M="$PWD/$work" modules >"$work/log" 2>&1; then
+    if [ -x "$kernel/root/usr/bin/make" ]; then
+        # In the release that the kernel is of.
+        rm -rf "$kernel/root/var/tmp/module"
+        cp -r "$work" "$kernel/root/var/tmp/module"
+        # shellcheck disable=SC2016 # for the inner shell
+        if ! unshare --mount sh -ec 'mount -t proc proc "$1/proc"; exec chroot "$1" make -s -C "$2" M=/var/tmp/module modules' \
+            build "$kernel/root" "/usr/src/linux-headers-$version" >"$work/log" 2>&1 </dev/null; then
+            cat "$work/log" >&2
+            return 1
+        fi
+        cp "$kernel/root/var/tmp/module/tcp_marimo.ko" "$work/"
+    elif ! make -s -C "$kernel/root/usr/src/linux-headers-$version" M="$PWD/$work" modules >"$work/log" 2>&1; then
         cat "$work/log" >&2
         return 1
     fi

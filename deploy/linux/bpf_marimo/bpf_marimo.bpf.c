@@ -398,7 +398,7 @@ int marimo_set_state(u64 *arguments)
 	return 0;
 }
 
-static ALWAYS_INLINE void start(struct sock *sk)
+static ALWAYS_INLINE void started(struct sock *sk)
 {
 	const struct net *net = sk->__sk_common.skc_net.net;
 	struct marimo_tcp_decision out = {};
@@ -408,6 +408,7 @@ static ALWAYS_INLINE void start(struct sock *sk)
 	recall(sk, &m);
 	if (!marimo_tcp_begun(&m.tcp))
 		return;
+	COUNT(starts, 1);
 	sample(sk, 0, &in);
 	in.idle = (u32)bpf_jiffies64() - tcp(sk)->lsndtime;
 	in.timeout = icsk(sk)->icsk_rto;
@@ -472,7 +473,7 @@ int marimo_cwnd_event(u64 *arguments)
 		echo(sk, event == CA_EVENT_ECN_IS_CE);
 		break;
 	case CA_EVENT_TX_START:
-		start(sk);
+		started(sk);
 		break;
 	case CA_EVENT_LOSS: {
 		union state m;
@@ -487,6 +488,14 @@ int marimo_cwnd_event(u64 *arguments)
 	default:
 		break;
 	}
+	return 0;
+}
+
+/* Since Linux 7.1, which tells of it no more by the event. */
+SEC("struct_ops")
+int marimo_started(u64 *arguments)
+{
+	started(socket_of(arguments));
 	return 0;
 }
 
@@ -534,6 +543,7 @@ u32 marimo_min_tso_segs(u64 *arguments)
  */
 SEC(".struct_ops.link")
 struct tcp_congestion_ops bpf_marimo = {
+	.cwnd_event_tx_start = (void *)marimo_started,
 	.init = (void *)marimo_initialise,
 	.release = (void *)marimo_release,
 	.cong_control = (void *)marimo_cong_control,

@@ -42,6 +42,7 @@ struct bpf_marimo_settings {
  * @inflating: connections whose peer echoes more marks than it gets
  * @restarts: windows that shrank while a connection was idle
  * @untraced: records for which the trace had no room
+ * @starts: times that the kernel told of a start after a pause
  */
 struct bpf_marimo_counters {
 	marimo_u64 opened;
@@ -62,6 +63,7 @@ struct bpf_marimo_counters {
 	marimo_u64 inflating;
 	marimo_u64 restarts;
 	marimo_u64 untraced;
+	marimo_u64 starts;
 };
 
 /* What a record tells. */

@@ -175,8 +175,12 @@ enum tcp_ca_event {
 	CA_EVENT_ECN_IS_CE,
 };
 
-/* Members are found by name; the loader refuses one that the kernel lacks. */
+/*
+ * Members are found by name, not by place; the loader refuses one that the
+ * kernel lacks. It takes away the first, which kernels before 7.1 have not.
+ */
 struct tcp_congestion_ops {
+	void (*cwnd_event_tx_start)(struct sock *sk);
 	u32 (*ssthresh)(struct sock *sk);
 	void (*set_state)(struct sock *sk, u8 new_state);
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event ev);

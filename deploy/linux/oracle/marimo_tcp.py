@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What a TCP needs around Marimo, in plain Python integers: an oracle for marimo_tcp.h, and the vectors it makes.
 
-Written from RFC 6937 (recovery), RFC 8257 section 3.2 (echo), RFC 2861 (idle) and docs/marimo.md, not from the C; the
+Written from RFC 6937 (recovery), RFC 8257 section 3.2 (echo), RFC 2861 (idle), RFC 4821 (packets that grow) and docs/marimo.md, not from the C; the
 algorithm itself is the oracle of deploy/core. Run without arguments it prints the vectors; `--check FILE` says whether
 FILE is what it would print.
 
@@ -33,7 +33,7 @@ import marimo as core  # noqa: E402
 
 ONE, WORD, NEVER = core.ONE, core.WORD, core.NEVER
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
-ACK, LOST, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, SUSPECT, INIT = (1 << bit for bit in range(9))
+ACK, LOST, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, SUSPECT, INIT, RESIZE = (1 << bit for bit in range(10))
 INFINITE = 0x7FFFFFFF
 
 SAMPLE = [
@@ -67,7 +67,7 @@ class Recovery:
 
     def __init__(self, delivered, sent, flight):
         self.delivered0, self.seen, self.sent0 = delivered, delivered, sent
-        self.fs = max(flight, 1)
+        self.fs = min(max(flight, 1), 65535)
 
     def window(self, now, target, safe):
         delivered = since(now["delivered"], self.delivered0)
@@ -149,6 +149,22 @@ class Tcp:
         self.echo, self.peer = Echo(now["receive_next"]), Peer()
         self.saved, self.expired, self.safe = None, False, False
         self.cwr = now["next"]
+        self.mss = min(now["mss"], 65535)
+
+    def resize(self, now):
+        """As many bytes in fewer packets, to 1/65536; windows hold one packet."""
+        old, self.mss = self.mss, min(now["mss"], 65535)
+        if old == 0 or self.mss <= old:
+            return 0
+        smaller = Fraction(int(Fraction(old, self.mss) * 65536), 65536)
+        self.core.window = max(int(self.core.window * smaller), ONE)
+        self.core.before = max(int(self.core.before * smaller), ONE)
+        if self.core.threshold != NEVER:
+            self.core.threshold = int(self.core.threshold * smaller)
+        if self.saved:
+            window, threshold, rho, phase = self.saved
+            self.saved = (int(window * smaller), threshold if threshold == NEVER else int(threshold * smaller), rho, phase)
+        return RESIZE
 
     def packets(self):
         return max(self.core.window // ONE, -(-self.c["min_window"] // ONE))
@@ -182,11 +198,12 @@ class Tcp:
     def deliver(self, now):
         advanced = now["una"] != self.una
         self.safe = advanced and not now["lost"]
+        events = self.resize(now)
         packets = since(now["delivered"], self.told)
         marked = since(now["delivered_ce"], self.told_ce)
         if not packets and not advanced:
-            return 0
-        events = ACK
+            return events
+        events += ACK
         if packets:
             events += SUSPECT if self.peer.look(marked, now, self.una) else 0
         limited = self.core.window // ONE < now["clamp"] and (
@@ -257,7 +274,7 @@ class Tcp:
     def on_start(self, now):
         if now["flight"] or not now["timeout"] or now["idle"] <= now["timeout"]:
             return self.nothing()
-        events = IDLE
+        events = IDLE + self.resize(now)
         self.core.on_idle(now["next"])
         if now["restart"]:
             window = self.core.window
@@ -441,7 +458,7 @@ class Flow:
         self.s["becomes"] = OPEN
         self.take(self.w.event("a", self.s))
 
-    def expire(self, times=1, undo=False):
+    def expire(self, times=1, undo=False, grow=None):
         self.send()
         for _ in range(times):
             if self.s["state"] <= DISORDER:
@@ -450,6 +467,9 @@ class Flow:
             self.s["window"] = 1
             self.high = self.s["next"]
             self.becomes(LOSS)
+        if grow:
+            self.s["mss"] = grow
+            self.take(self.w.event("a", self.s))
         if undo:
             self.s["window"] = self.w.event("u")[0]
             self.becomes(OPEN)
@@ -492,6 +512,8 @@ def storm(writer, rng, events, start):
                  exact=int(rng.random() < 0.2), state=rng.randrange(5), becomes=rng.randrange(5),
                  idle=rng.choice([0, 50, 51, 100, 101, 5000, NEVER]), timeout=rng.choice([0, 50, 50, 50, 1]),
                  restart=rng.randrange(2))
+        if rng.random() < 0.05:
+            s["mss"] = rng.choice([0, 88, 1448, 8948, 65_483, 1 << 20])
         s["sent"] = (s["sent"] + rng.choice([0, 1, 10, rng.randrange(1 << 18)])) % WORD
         if draw < 0.75:
             s["delivered"] = (s["delivered"] + rng.choice([0, 1, 2, rng.randrange(1 << 17)])) % WORD
@@ -536,9 +558,16 @@ def vectors():
         flow.s["pipe"] = 2
         flow.becomes(LOSS)
         flow.becomes(OPEN)
+        # A probe of the MTU succeeds: fewer packets, no more bytes; also with a reduction that is undone then.
+        flow.rounds(1, 0)
+        flow.s["mss"] = 8948
+        flow.rounds(2, 0.1)
+        flow.expire(undo=True, grow=9000)
+        flow.rounds(1, 0)
         # Idle in the first slow start.
         flow = Flow(writer, rng, start=77)
         flow.rounds(2, 0)
+        flow.s["mss"] = 4000
         flow.idle(60)
         flow.rounds(2, 0)
         # Peers that echo as RFC 3168 says, and counters that are exact by protocol.

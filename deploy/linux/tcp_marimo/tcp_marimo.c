@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
+#include <linux/version.h>
 #include <net/inet_ecn.h>
 #include <net/tcp.h>
 #ifdef MARIMO_HAVE_ECN_HEADER
@@ -103,6 +104,18 @@ static bool pacing = true;
 module_param(pacing, bool, 0444);
 MODULE_PARM_DESC(pacing, "pace connections, by fq or by the kernel; N: neither does");
 
+static bool any_kernel;
+module_param(any_kernel, bool, 0444);
+MODULE_PARM_DESC(any_kernel, "load into a kernel newer than those that this was tried on");
+
+/*
+ * The newest series that this was built for and read against. A hook that is
+ * new compiles when it is left out, and takes a rule away in silence: Linux 7.1
+ * moved CA_EVENT_TX_START to one of its own.
+ */
+#define MARIMO_NEWEST_MAJOR 7
+#define MARIMO_NEWEST_MINOR 3
+
 /**
  * struct marimo_f - the table f in use
  * @table: its knots
@@ -120,6 +133,7 @@ struct marimo_f {
  * @latched: how often a peer came to seem to echo as RFC 3168 says
  * @tables: tables accepted
  * @refused: tables refused
+ * @starts: 1 once the kernel has told of a start after a pause
  */
 struct marimo_counters {
 	atomic_t connections;
@@ -127,6 +141,7 @@ struct marimo_counters {
 	atomic_t latched;
 	atomic_t tables;
 	atomic_t refused;
+	atomic_t starts;
 };
 
 static struct marimo_config marimo_config __read_mostly;
@@ -387,6 +402,11 @@ static void marimo_started(struct sock *sk)
 	struct marimo_tcp_decision out;
 	struct marimo_tcp_sample in;
 
+	if (!marimo_tcp_begun(m))
+		return;
+	/* Written once: connections share the line. */
+	if (unlikely(!atomic_read(&marimo_counters.starts)))
+		atomic_set(&marimo_counters.starts, 1);
 	marimo_sample(sk, &in);
 	in.idle = tcp_jiffies32 - tcp_sk(sk)->lsndtime;
 	in.timeout = inet_csk(sk)->icsk_rto;
@@ -411,9 +431,11 @@ static void marimo_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	case CA_EVENT_LOSS:
 		marimo_tcp_on_timeout(inet_csk_ca(sk));
 		break;
+#ifndef MARIMO_HAVE_TX_START
 	case CA_EVENT_TX_START:
 		marimo_started(sk);
 		break;
+#endif
 	default:
 		break;
 	}
@@ -488,6 +510,9 @@ static struct tcp_congestion_ops marimo __read_mostly = {
 	.cong_control	= marimo_cong_control,
 	.set_state	= marimo_set_state,
 	.cwnd_event	= marimo_cwnd_event,
+#ifdef MARIMO_HAVE_TX_START
+	.cwnd_event_tx_start = marimo_started,
+#endif
 	.ssthresh	= marimo_ssthresh,
 	.undo_cwnd	= marimo_undo_cwnd,
 	.min_tso_segs	= marimo_min_tso_segs,
@@ -729,12 +754,13 @@ static ssize_t counters_show(MARIMO_CONST struct module_attribute *attribute,
 			     struct module_kobject *kobject, char *page)
 {
 	return sysfs_emit(page,
-			  "connections %d\nfallbacks %d\nlatched %d\ntables %d\nrefused %d\n",
+			  "connections %d\nfallbacks %d\nlatched %d\ntables %d\nrefused %d\nstarts %d\n",
 			  atomic_read(&marimo_counters.connections),
 			  atomic_read(&marimo_counters.fallbacks),
 			  atomic_read(&marimo_counters.latched),
 			  atomic_read(&marimo_counters.tables),
-			  atomic_read(&marimo_counters.refused));
+			  atomic_read(&marimo_counters.refused),
+			  atomic_read(&marimo_counters.starts));
 }
 
 static MARIMO_CONST struct module_attribute marimo_table_attribute =
@@ -844,6 +870,14 @@ static int __init marimo_register(void)
 	BUILD_BUG_ON(TCP_CA_Loss != (int)MARIMO_TCP_LOSS);
 	BUILD_BUG_ON(TCP_INFINITE_SSTHRESH != MARIMO_TCP_NO_THRESHOLD);
 
+	if (LINUX_VERSION_CODE >= KERNEL_VERSION(MARIMO_NEWEST_MAJOR,
+						 MARIMO_NEWEST_MINOR + 1, 0)) {
+		if (!any_kernel) {
+			pr_err("this kernel is newer than %d.%d, the newest that this was tried on; any_kernel=1 loads it all the same\n",
+			       MARIMO_NEWEST_MAJOR, MARIMO_NEWEST_MINOR);
+			return -EOPNOTSUPP;
+		}
+	}
 	error = marimo_configure(&marimo_config);
 	if (error)
 		return error;

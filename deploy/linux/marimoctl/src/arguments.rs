@@ -51,6 +51,9 @@ pub struct Load {
     /// Record every acknowledgement, not only epochs
     #[arg(long)]
     pub trace_acks: bool,
+    /// Also into a kernel that is newer, or has other operations, than those that this was tried on
+    #[arg(long)]
+    pub any_kernel: bool,
 }
 
 /// `marimoctl unload`.

@@ -97,6 +97,75 @@ pub fn lacking() -> Option<String> {
     })
 }
 
+/// Operations of `tcp_congestion_ops` in the kernels that this was tried on.
+const OPERATIONS: [&str; 19] = [
+    "cong_avoid",
+    "cong_control",
+    "ssthresh",
+    "set_state",
+    "cwnd_event",
+    TX_START,
+    "in_ack_event",
+    "pkts_acked",
+    "min_tso_segs",
+    "undo_cwnd",
+    "sndbuf_expand",
+    "get_info",
+    "name",
+    "owner",
+    "list",
+    "key",
+    "flags",
+    "init",
+    "release",
+];
+/// The operation by which Linux tells of a start after a pause, since 7.1.
+const TX_START: &str = "cwnd_event_tx_start";
+/// The newest series that this was tried on; the module has the same.
+const NEWEST: (u32, u32) = (7, 3);
+
+fn operations() -> Vec<String> {
+    let Ok(btf) = Btf::from_vmlinux() else { return Vec::new() };
+    let operations = btf.type_by_name::<types::Struct<'_>>("tcp_congestion_ops");
+    let names = operations.iter().flat_map(|operations| operations.iter().filter_map(|member| member.name));
+    names.map(|name| name.to_string_lossy().into_owned()).collect()
+}
+
+/// By which operation this kernel tells of a start after a pause.
+pub fn start_operation() -> &'static str {
+    if operations().iter().any(|name| name == TX_START) { TX_START } else { "cwnd_event" }
+}
+
+/// Why this kernel may tell of something in a way that is not heard here, so that a rule would be lost in silence.
+pub fn unknown() -> Option<String> {
+    let new: Vec<_> = operations().into_iter().filter(|name| !OPERATIONS.contains(&name.as_str())).collect();
+    if !new.is_empty() {
+        return Some(format!(
+            "congestion controls of this kernel have operations that are not known here: {}",
+            new.join(", ")
+        ));
+    }
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    (series(&release)? > NEWEST).then(|| {
+        format!("kernel {release} is newer than {}.{}, the newest that this was tried on", NEWEST.0, NEWEST.1)
+    })
+}
+
+/// The first two numbers of a release.
+fn series(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
+/// Takes the operation away that this kernel does not have. It is the first of the object's own structure (kernel.h).
+pub fn fit(map: &mut libbpf_rs::OpenMapMut<'_>) {
+    if start_operation() != TX_START
+        && let Some(first) = map.initial_value_mut().and_then(|operations| operations.first_chunk_mut::<8>())
+    {
+        *first = [0; 8];
+    }
+}
+
 /// Of `cong_control`: the socket, the acknowledgement, its flags and the sample.
 const ARGUMENTS: usize = 4;
 
@@ -226,5 +295,18 @@ pub fn remove_pins() -> Outcome {
             Err(error).during(format!("cannot remove {PINS}"))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_two_numbers() {
+        assert_eq!(series("7.3.4+deb13-cloud-amd64"), Some((7, 3)));
+        assert_eq!(series("6.18-rc1"), Some((6, 18)));
+        assert_eq!(series("linux"), None);
+        assert!(series("7.10.1") > Some(NEWEST) && series("7.3.99") <= Some(NEWEST));
     }
 }

@@ -93,6 +93,7 @@ pub struct Counters {
     pub inflating: u64,
     pub restarts: u64,
     pub untraced: u64,
+    pub starts: u64,
 }
 
 /// How many numbers [`Counters`] has.

@@ -27,6 +27,9 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
     if let Some(lacking) = bpf::lacking() {
         return Err(Failure::failed(lacking));
     }
+    if let (Some(unknown), false) = (bpf::unknown(), arguments.any_kernel) {
+        return Err(Failure::failed(format!("{unknown}; --any-kernel loads it all the same")));
+    }
     let _lock = lock::hold()?;
     bpf::mount()?;
     if Loaded::open().is_some() {
@@ -115,6 +118,9 @@ fn register(request: &Request) -> Outcome {
     for mut map in open.maps_mut() {
         if map.name() == SETTINGS_MAP {
             map.set_initial_value(request.settings.bytes()).during("cannot set the settings")?;
+        }
+        if map.name() == NAME {
+            bpf::fit(&mut map);
         }
     }
     let mut object = open.load().map_err(explained)?;

@@ -108,7 +108,14 @@ mod tests {
 
     #[test]
     fn a_host_without_marimo_says_so() {
-        let status = Status { lacking: None, bpf: None, draining: 0, leftovers: false, module: None };
+        let status = Status {
+            lacking: None,
+            bpf: None,
+            draining: 0,
+            leftovers: false,
+            module: None,
+            start_operation: "cwnd_event",
+        };
         let text = text(&status, "cubic", Some(0));
         assert!(
             text.contains("# TYPE marimo_loaded gauge\nmarimo_loaded{form=\"bpf_marimo\"} 0\n"),

@@ -27,6 +27,8 @@ pub struct Status {
     pub leftovers: bool,
     /// The kernel module, where it is loaded.
     pub module: Option<Module>,
+    /// The operation by which this kernel tells of a start after a pause.
+    pub start_operation: &'static str,
 }
 
 /// The BPF form.
@@ -66,6 +68,7 @@ pub fn gather() -> Outcome<Status> {
         leftovers: bpf.is_none() && fs::metadata(PINS).is_ok(),
         bpf,
         module,
+        start_operation: bpf::start_operation(),
     })
 }
 
@@ -123,6 +126,7 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
                 return Err(Failure::failed("counters are no object"));
             };
             say!("  {}", list(counters.iter().map(|(name, count)| format!("{name} {count}")).collect()));
+            say!("  {}", restarts(status.start_operation, bpf.counters.starts));
         }
     }
     if status.draining > 0 {
@@ -139,7 +143,15 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
             );
             let pairs: Vec<_> = of.counters.iter().map(|(name, count)| format!("{name} {count}")).collect();
             say!("  {}", pairs.join(", "));
+            let starts = of.counters.get("starts").copied().unwrap_or_default();
+            say!("  {}", restarts(status.start_operation, starts));
         }
     }
     Ok(())
+}
+
+/// Whether windows shrink while connections are idle: that rests on an operation that a kernel may move.
+fn restarts(operation: &str, starts: u64) -> String {
+    let seen = if starts > 0 { "heard" } else { "not heard yet" };
+    format!("restart after idle: by {operation}, {seen}")
 }

@@ -29,6 +29,7 @@ if [ ! -f "$out/kernel-doc" ]; then
 fi
 cd "$here/.."
 files=(tcp_marimo.c tcp_marimo_trace.h ../marimo_tcp.h ../marimo_f.h probe/*.c)
-perl "$out/checkpatch.pl" --no-tree --file --terse --quiet --no-summary "${files[@]}"
+# It is built for many kernels, of which it refuses those that are newer than any it knows.
+perl "$out/checkpatch.pl" --no-tree --file --terse --quiet --no-summary --ignore LINUX_VERSION_CODE "${files[@]}"
 perl "$out/kernel-doc" -none -Werror tcp_marimo.c ../marimo_tcp.h
 echo "tcp_marimo: checkpatch and kernel-doc: ${#files[@]} files clean"

@@ -57,6 +57,12 @@ void mock_fail(const char *file, int line, const char *what);
 /* Errors. */
 #define EINVAL 22
 #define ENOMEM 12
+#define EOPNOTSUPP 95
+
+/* A kernel that tests make newer. */
+extern int mock_kernel;
+#define KERNEL_VERSION(major, minor, patch) ((major) << 16 | (minor) << 8 | (patch))
+#define LINUX_VERSION_CODE mock_kernel
 
 /* Text. */
 #define strstarts(text, start) (strncmp(text, start, strlen(start)) == 0)
@@ -104,6 +110,7 @@ typedef struct {
 #define atomic_inc(a) ((void)(a)->value++)
 #define atomic_dec(a) ((void)(a)->value--)
 #define atomic_read(a) ((a)->value)
+#define atomic_set(a, to) ((void)((a)->value = (to)))
 
 /* Modules and sysfs. */
 struct kobject {
@@ -250,6 +257,9 @@ struct tcp_congestion_ops {
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
 	void (*set_state)(struct sock *sk, u8 state);
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
+#ifdef MARIMO_HAVE_TX_START
+	void (*cwnd_event_tx_start)(struct sock *sk);
+#endif
 	u32 (*min_tso_segs)(struct sock *sk);
 #ifdef MARIMO_HAVE_CONTROL_FLAG
 	void (*cong_control)(struct sock *sk, u32 ack, int flag,

@@ -116,14 +116,27 @@ static void control(struct tcp_sock *tp, int losses)
 	CHECK(tp->snd_cwnd <= tp->snd_cwnd_clamp);
 }
 
+/* The kernel's tcp_ca_event() with CA_EVENT_TX_START. */
+static void start(struct tcp_sock *tp)
+{
+	const struct tcp_congestion_ops *ops = tp->icsk.icsk_ca_ops;
+
+#ifdef MARIMO_HAVE_TX_START
+	if (ops->cwnd_event_tx_start)
+		ops->cwnd_event_tx_start((struct sock *)tp);
+#else
+	if (ops->cwnd_event)
+		ops->cwnd_event((struct sock *)tp, CA_EVENT_TX_START);
+#endif
+}
+
 /* New data, as much as the window lets out. */
 static u32 fill(struct tcp_sock *tp)
 {
 	u32 flight = tcp_packets_in_flight(tp), count = 0;
 
 	if (!flight)
-		tp->icsk.icsk_ca_ops->cwnd_event((struct sock *)tp,
-						 CA_EVENT_TX_START);
+		start(tp);
 	while (flight + count < tp->snd_cwnd)
 		count++;
 	tp->snd_nxt += count * MSS;
@@ -288,8 +301,9 @@ static void replay(void)
 		marimo_on_timeout(&replayed, &marimo_config, ack.next);
 	if (mock_ack.events & MARIMO_TCP_DID_IDLE)
 		marimo_on_idle(&replayed, ack.next);
-	if (mock_ack.events & (MARIMO_TCP_DID_RESTART | MARIMO_TCP_DID_UNDO)) {
-		/* These two are not the core's: the replay ends. */
+	if (mock_ack.events & (MARIMO_TCP_DID_RESTART | MARIMO_TCP_DID_UNDO |
+			      MARIMO_TCP_DID_RESIZE)) {
+		/* These are not the core's: the replay ends. */
 		replay_known = false;
 		return;
 	}

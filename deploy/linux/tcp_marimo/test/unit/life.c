@@ -65,7 +65,7 @@ static void test_before_and_after_a_connection(void)
 		timeout(tp);
 		EQUAL(tp->snd_cwnd, 1);
 	}
-	marimo.cwnd_event(sk, CA_EVENT_TX_START);
+	start(tp);
 	receive(tp, &marked, 1, 0);
 	acknowledge(tp, 1, true);
 	EQUAL(tp->snd_cwnd, 1);
@@ -115,9 +115,22 @@ static void test_initial_window_of_the_route(void)
 	close_socket(tp);
 }
 
+static void test_the_kernel_tells_of_starts(void)
+{
+	struct tcp_sock *tp;
+
+	atomic_set(&marimo_counters.starts, 0);
+	tp = make_socket(TCP_ECN_OK);
+	EQUAL(atomic_read(&marimo_counters.starts), 0);
+	fill(tp);
+	EQUAL(atomic_read(&marimo_counters.starts), 1);
+	close_socket(tp);
+}
+
 static void run_life(void)
 {
 	RUN(test_fall_back);
 	RUN(test_before_and_after_a_connection);
 	RUN(test_initial_window_of_the_route);
+	RUN(test_the_kernel_tells_of_starts);
 }

@@ -112,6 +112,19 @@ static void test_parameters(void)
 	CHECK(!(marimo.flags & TCP_CONG_NON_RESTRICTED));
 }
 
+static void test_newer_kernel(void)
+{
+	int tried = mock_kernel;
+
+	mock_kernel = KERNEL_VERSION(7, 4, 0);
+	expect_load(-EOPNOTSUPP, "newer than 7.3");
+	any_kernel = true;
+	expect_load(0, NULL);
+	any_kernel = false;
+	mock_kernel = tried;
+	expect_load(0, NULL);
+}
+
 static void test_private_size(void)
 {
 	CHECK(sizeof(struct marimo_tcp) <= ICSK_CA_PRIV_SIZE);
@@ -122,5 +135,6 @@ static void test_private_size(void)
 static void run_loading(void)
 {
 	RUN(test_parameters);
+	RUN(test_newer_kernel);
 	RUN(test_private_size);
 }

@@ -160,9 +160,34 @@ static void test_tso(void)
 	close_socket(tp);
 }
 
+/* As tcp_mtup_probe_success(): fewer packets, no more bytes. */
+static void test_a_probe_of_the_mtu(void)
+{
+	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
+	u32 bytes, after;
+
+	tp->mss_cache = 1024;
+	rounds(tp, 2, never);
+	bytes = tp->snd_cwnd * tp->mss_cache;
+	tp->snd_cwnd = tp->snd_cwnd * 1024 / 8948;
+	tp->mss_cache = 8948;
+	acknowledge(tp, 1, false);
+	after = tp->snd_cwnd * tp->mss_cache;
+	/* One acknowledgement in slow start adds a packet. */
+	CHECK(after <= bytes + 8948);
+	CHECK(after > bytes - 2 * 8948);
+	/* Back to small ones: as many packets. */
+	bytes = tp->snd_cwnd;
+	tp->mss_cache = 1024;
+	acknowledge(tp, 1, false);
+	CHECK(tp->snd_cwnd >= bytes && tp->snd_cwnd <= bytes + 1);
+	close_socket(tp);
+}
+
 static void run_pacing(void)
 {
 	RUN(test_idle);
+	RUN(test_a_probe_of_the_mtu);
 	RUN(test_pacing);
 	RUN(test_tso);
 }
