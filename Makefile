@@ -78,6 +78,7 @@ hosts:
 	    "rigs/vm/run.sh --kernel 6.12" \
 	    "rigs/vm/run.sh --kernel 7.2" \
 	    "rigs/vm/run.sh --kernel newest" \
+	    "rigs/vm/boot.sh" \
 	    "rigs/vm/instructions.sh" \
 	    "rigs/virtual-time/run.sh --seeds 10" \
 	    "rigs/virtual-time/run.sh --faults" \

@@ -31,6 +31,8 @@ void incast_marimo_on_timeout(struct marimo *m,
 			      const struct marimo_config *config,
 			      marimo_u32 next);
 void incast_marimo_on_idle(struct marimo *m, marimo_u32 next);
+void incast_marimo_on_mtu(struct marimo *m, marimo_u32 before,
+			  marimo_u32 after);
 
 marimo_u32 incast_marimo_table_fault(const struct marimo_table *table,
 				     const struct marimo_config *config)
@@ -84,4 +86,9 @@ void incast_marimo_on_timeout(struct marimo *m,
 void incast_marimo_on_idle(struct marimo *m, marimo_u32 next)
 {
 	marimo_on_idle(m, next);
+}
+
+void incast_marimo_on_mtu(struct marimo *m, marimo_u32 before, marimo_u32 after)
+{
+	marimo_on_mtu(m, before, after);
 }

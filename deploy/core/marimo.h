@@ -569,4 +569,38 @@ static inline void marimo_on_idle(struct marimo *m, marimo_u32 next)
 	marimo_open_epoch(m, next);
 }
 
+/* A window or threshold in packets of another size. */
+static inline marimo_u32 marimo_scaled(marimo_u32 packets, marimo_u32 ratio)
+{
+	if (packets == MARIMO_NEVER)
+		return packets;
+	return marimo_times(packets, ratio);
+}
+
+/**
+ * marimo_on_mtu() - packets have another size
+ * @m: the connection
+ * @before: bytes of a packet until now, at most 65535
+ * @after: bytes of one from now on, at most 65535
+ *
+ * When they grow, windows become fewer packets, though no less than one: a
+ * probe of the path's MTU is no reason for more bytes in flight (RFC 4821,
+ * RFC 8899). When they shrink, windows keep their packets.
+ *
+ * Return: what windows were multiplied with (Q16), MARIMO_ONE if they stay.
+ */
+static inline marimo_u32 marimo_on_mtu(struct marimo *m, marimo_u32 before,
+				       marimo_u32 after)
+{
+	marimo_u32 ratio;
+
+	if (!before || after <= before)
+		return MARIMO_ONE;
+	ratio = (before << 16) / after;
+	m->window = marimo_max(marimo_scaled(m->window, ratio), MARIMO_ONE);
+	m->before = marimo_max(marimo_scaled(m->before, ratio), MARIMO_ONE);
+	m->threshold = marimo_scaled(m->threshold, ratio);
+	return ratio;
+}
+
 #endif /* INCAST_MARIMO_H */

@@ -46,6 +46,24 @@ enum marimo_tcp_state {
 #define MARIMO_TCP_EXPIRED 4u /* a timeout begins an episode of its own */
 #define MARIMO_TCP_RUN 8u /* the last acknowledgement carried an echo */
 #define MARIMO_TCP_SAFE 16u /* progress without further losses (RFC 9937) */
+#define MARIMO_TCP_SEEN 32u /* a mark has been echoed, once at least */
+#define MARIMO_TCP_DOUBT 192u /* why ECN may not work: enum marimo_tcp_doubt */
+
+/*
+ * A loss before any mark puts ECN into doubt: the queue that was full should
+ * have marked long before. Somebody may take marks off the packets, or the
+ * peer may not know that ECN was negotiated (a listener that answered with a
+ * SYN cookie). Hosts that can mark packets themselves test it with CE on what
+ * they send next, which must be echoed (RFC 9002, section 8.3; RFC 8311 has
+ * the nonce of RFC 3540 replaced by such tests). Others take the third loss
+ * before any mark for an answer.
+ */
+enum marimo_tcp_doubt {
+	MARIMO_TCP_NO_DOUBT = 0,
+	MARIMO_TCP_TEST = 64, /* to be tested, or the first loss */
+	MARIMO_TCP_TESTING = 128, /* what leaves carries CE, or the second */
+	MARIMO_TCP_TESTED = 192, /* that is on its way */
+};
 
 /* What is known of how the peer echoes CE: struct marimo_tcp.peer. */
 #define MARIMO_TCP_PEER_LATCHES 32u /* suspected: an error once in 2^32 */
@@ -75,7 +93,8 @@ enum marimo_tcp_state {
  * @undo_threshold: its threshold
  * @undo_rho: its load
  * @run_end: first position never sent when the run of echoes began: where the
- *	segment with CWR begins
+ *	segment with CWR begins; before any mark, where the test of ECN began
+ *	or ends
  * @cwr_end: first position never sent when the host entered CWR
  * @flags: MARIMO_TCP_CE and so on
  * @undo_flags: @core's flags before that reduction
@@ -131,6 +150,7 @@ _Static_assert(sizeof(struct marimo_tcp) <= 104, "a socket has 104 bytes");
  * @limited: the window held back data in the last window of data
  * @exact: the echo is exact by protocol (AccECN)
  * @restart: windows are to shrink while it is idle
+ * @marks: the host can put CE on what it sends
  *
  * @receive_next is for marimo_tcp_init() only, @becomes for
  * marimo_tcp_on_state(), @idle, @timeout and @restart for
@@ -159,6 +179,7 @@ struct marimo_tcp_sample {
 	marimo_u8 limited;
 	marimo_u8 exact;
 	marimo_u8 restart;
+	marimo_u8 marks;
 };
 
 /* Bits of struct marimo_tcp_decision.events: what @core was told, in order. */
@@ -171,6 +192,7 @@ struct marimo_tcp_sample {
 #define MARIMO_TCP_DID_EPOCH 64u /* an epoch ended */
 #define MARIMO_TCP_DID_SUSPECT 128u /* the peer's echo was found inflated */
 #define MARIMO_TCP_DID_INIT 256u /* marimo_init(), window and threshold set */
+#define MARIMO_TCP_DID_FAIL 1024u /* ECN has failed: another's connection */
 #define MARIMO_TCP_DID_RESIZE 512u /* first of all, windows: packets grew */
 
 /**
@@ -180,6 +202,7 @@ struct marimo_tcp_sample {
  * @window: its congestion window
  * @threshold: its slow start threshold
  * @events: MARIMO_TCP_DID_ACK and so on
+ * @mark: what it sends from now on is to carry CE
  */
 struct marimo_tcp_decision {
 	struct marimo_ack ack;
@@ -187,6 +210,7 @@ struct marimo_tcp_decision {
 	marimo_u32 window;
 	marimo_u32 threshold;
 	marimo_u32 events;
+	marimo_u32 mark;
 };
 
 /**
@@ -222,17 +246,10 @@ static inline __UINT16_TYPE__ marimo_tcp_u16(marimo_u32 a)
 	return (__UINT16_TYPE__)marimo_min(a, MARIMO_PACKETS_MAX);
 }
 
-static inline marimo_u32 marimo_tcp_scaled(marimo_u32 a, marimo_u32 ratio)
-{
-	return (marimo_u32)(((marimo_u64)a * ratio) >> 16);
-}
-
 /*
- * A probe has found a larger MTU: windows are fewer packets, so that no byte
- * more is in flight (RFC 4821 and RFC 8899). Linux does the same to its own.
- * A smaller MTU leaves the number of packets, which is fewer bytes.
+ * A probe may have found a larger MTU. Linux scales its own window, too.
  *
- * Return: MARIMO_TCP_DID_RESIZE if packets have grown.
+ * Return: MARIMO_TCP_DID_RESIZE if windows have become fewer packets.
  */
 static inline marimo_u32 marimo_tcp_resize(struct marimo_tcp *m,
 					   const struct marimo_tcp_sample *in)
@@ -241,18 +258,11 @@ static inline marimo_u32 marimo_tcp_resize(struct marimo_tcp *m,
 	marimo_u32 ratio;
 
 	m->mss = marimo_tcp_u16(in->mss);
-	if (!before || m->mss <= before)
+	ratio = marimo_on_mtu(&m->core, before, m->mss);
+	if (ratio == MARIMO_ONE)
 		return 0;
-	ratio = (before << 16) / m->mss;
-	m->core.window = marimo_max(marimo_tcp_scaled(m->core.window, ratio),
-				    MARIMO_ONE);
-	m->core.before = marimo_max(marimo_tcp_scaled(m->core.before, ratio),
-				    MARIMO_ONE);
-	if (m->core.threshold != MARIMO_NEVER)
-		m->core.threshold = marimo_tcp_scaled(m->core.threshold, ratio);
-	m->undo_window = marimo_tcp_scaled(m->undo_window, ratio);
-	if (m->undo_threshold != MARIMO_NEVER)
-		m->undo_threshold = marimo_tcp_scaled(m->undo_threshold, ratio);
+	m->undo_window = marimo_scaled(m->undo_window, ratio);
+	m->undo_threshold = marimo_scaled(m->undo_threshold, ratio);
 	return MARIMO_TCP_DID_RESIZE;
 }
 
@@ -407,6 +417,75 @@ static inline void marimo_tcp_decide(struct marimo_tcp *m,
 	out->window = marimo_max(marimo_min(window, in->clamp), 1);
 	out->threshold = marimo_tcp_threshold(m);
 	out->pacing = marimo_tcp_pacing(m, in, out->window);
+	out->mark = in->marks &&
+		    (m->flags & MARIMO_TCP_DOUBT) == MARIMO_TCP_TESTING;
+}
+
+static inline void marimo_tcp_set_doubt(struct marimo_tcp *m, marimo_u32 doubt)
+{
+	m->flags = (marimo_u8)((m->flags & ~MARIMO_TCP_DOUBT) | doubt);
+}
+
+/* A loss or a timeout, maybe that of a test. */
+static inline void marimo_tcp_doubt(struct marimo_tcp *m,
+				    const struct marimo_tcp_sample *in,
+				    struct marimo_tcp_decision *out)
+{
+	marimo_u32 doubt = m->flags & MARIMO_TCP_DOUBT;
+
+	if ((m->flags & MARIMO_TCP_SEEN) || in->exact)
+		return;
+	if (in->marks)
+		marimo_tcp_set_doubt(m, MARIMO_TCP_TEST);
+	else if (doubt == MARIMO_TCP_TESTING)
+		out->events |= MARIMO_TCP_DID_FAIL;
+	else
+		marimo_tcp_set_doubt(m, doubt + MARIMO_TCP_TEST);
+}
+
+/*
+ * What an acknowledgement says of ECN. Echoes of marks of the host's own are
+ * no load.
+ *
+ * Return: how many of the marks count.
+ */
+static inline marimo_u32 marimo_tcp_test(struct marimo_tcp *m,
+					 const struct marimo_tcp_sample *in,
+					 marimo_u32 marked,
+					 struct marimo_tcp_decision *out)
+{
+	marimo_u32 doubt = m->flags & MARIMO_TCP_DOUBT;
+
+	if (marked)
+		m->flags |= MARIMO_TCP_SEEN;
+	if (!in->marks || !doubt) {
+		if (marked)
+			marimo_tcp_set_doubt(m, MARIMO_TCP_NO_DOUBT);
+		return marked;
+	}
+	switch (doubt) {
+	case MARIMO_TCP_TEST:
+		if (m->flags & MARIMO_TCP_SEEN) {
+			marimo_tcp_set_doubt(m, MARIMO_TCP_NO_DOUBT);
+		} else if (in->state <= MARIMO_TCP_DISORDER) {
+			m->run_end = in->next;
+			marimo_tcp_set_doubt(m, MARIMO_TCP_TESTING);
+		}
+		return marked;
+	case MARIMO_TCP_TESTING:
+		if (in->next != m->run_end) {
+			m->run_end = in->next;
+			marimo_tcp_set_doubt(m, MARIMO_TCP_TESTED);
+		}
+		return 0;
+	default:
+		if (!marimo_before(in->una, m->run_end)) {
+			marimo_tcp_set_doubt(m, MARIMO_TCP_NO_DOUBT);
+			if (!(m->flags & MARIMO_TCP_SEEN))
+				out->events |= MARIMO_TCP_DID_FAIL;
+		}
+		return 0;
+	}
 }
 
 /**
@@ -507,8 +586,10 @@ static inline void marimo_tcp_deliver(struct marimo_tcp *m,
 	/* Marks without packets (AccECN) wait for the packets. */
 	if (!packets && in->una == m->una)
 		return;
-	if (packets)
+	if (packets) {
+		marked = marimo_tcp_test(m, in, marked, out);
 		marimo_tcp_judge(m, in, marked, out);
+	}
 	out->ack.packets = packets;
 	out->ack.marked = packets ? marimo_min(marked, packets) : 0;
 	/* As Linux: what is acknowledged selectively only does not grow it. */
@@ -644,6 +725,7 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
 		marimo_tcp_deliver(m, c, table, in, out);
 		marimo_tcp_remember(m);
 		marimo_on_loss(&m->core, c, in->una, in->next);
+		marimo_tcp_doubt(m, in, out);
 		out->events |= MARIMO_TCP_DID_LOSS;
 		m->prr_start = before;
 		m->prr_last = before;
@@ -666,6 +748,7 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
 		 */
 		marimo_tcp_deliver(m, c, table, in, out);
 		marimo_on_loss(&m->core, c, in->una, in->next);
+		marimo_tcp_doubt(m, in, out);
 		out->events |= MARIMO_TCP_DID_LOSS;
 		in->state = in->becomes;
 		marimo_tcp_decide(m, c, in, out);
@@ -685,6 +768,7 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
 		return 0;
 	marimo_tcp_deliver(m, c, table, in, out);
 	marimo_on_timeout(&m->core, c, in->next);
+	marimo_tcp_doubt(m, in, out);
 	out->events |= MARIMO_TCP_DID_TIMEOUT;
 	in->state = in->becomes;
 	marimo_tcp_decide(m, c, in, out);

@@ -33,8 +33,8 @@ from ._scenario import Only, Scenario, again, conditions
 RETRIES = 3
 # Seconds of CPU that a task is expected to take: short ones are a loss, and long ones are lost with a node.
 SHORTEST, LONGEST = 0.5, 30.0
-# Tasks for each core, so that all end at about the same time.
-TASKS_PER_CORE = 8
+# Of what is left for each core a task is one part in so many: large ones first, and small ones so that all end together.
+PARTS = 4
 # Seconds between two looks at the nodes, and after which a task is given up that no node could do.
 LOOK_EVERY, PATIENCE = 5.0, 30.0
 # Bytes of the object store of a cluster of our own, which is this machine.
@@ -92,12 +92,15 @@ def divide(single: list[Task], cores: float) -> list[Task]:
     for task in single:
         name = task.runs[0][0]
         most_expensive[name] = max(most_expensive.get(name, 0.0), task.cpu_s)
-    wanted = min(max(sum(task.cpu_s for task in single) / (TASKS_PER_CORE * cores), SHORTEST), LONGEST)
+    left = sum(task.cpu_s for task in single)
+    wanted = 0.0
     tasks: list[Task] = []
     for one in sorted(single, key=lambda task: -most_expensive[task.runs[0][0]]):
         ((name, (run,)),) = one.runs
         if not tasks or tasks[-1].cpu_s + one.cpu_s > wanted:
+            wanted = min(max(left / (PARTS * cores), SHORTEST), LONGEST)
             tasks.append(Task())
+        left -= one.cpu_s
         task = tasks[-1]
         if not task.runs or task.runs[-1][0] != name:
             task.runs.append((name, []))

@@ -317,8 +317,15 @@ int marimo_initialise(u64 *arguments)
 	u8 state = sk->__sk_common.skc_state;
 
 	if (!has_ecn(sk) && state != TCP_CLOSE && state != TCP_LISTEN &&
-	    fall_back(sk))
+	    fall_back(sk)) {
+		/*
+		 * The kernel's SYN asks for no ECN when it is sent again
+		 * (net.ipv4.tcp_ecn_fallback).
+		 */
+		if (tp->total_retrans && !tp->data_segs_out)
+			COUNT(fallbacks_syn, 1);
 		return 0;
+	}
 	if (!f)
 		return 0;
 	COUNT(opened, 1);
@@ -372,6 +379,21 @@ int marimo_cong_control(u64 *arguments)
 	return 0;
 }
 
+/*
+ * A SYN has timed out, maybe as somebody drops what is ECT, which a program
+ * cannot take away. Where the kernel goes on without ECN the connection is
+ * another's at once, else after the second time.
+ */
+static ALWAYS_INLINE void syn_again(struct sock *sk)
+{
+	const struct net *net = sk->__sk_common.skc_net.net;
+
+	COUNT(syns, 1);
+	if ((net->ipv4.sysctl_tcp_ecn_fallback || tcp(sk)->total_retrans) &&
+	    fall_back(sk))
+		COUNT(fallbacks_syn, 1);
+}
+
 SEC("struct_ops")
 int marimo_set_state(u64 *arguments)
 {
@@ -382,8 +404,14 @@ int marimo_set_state(u64 *arguments)
 	union state m;
 
 	recall(sk, &m);
-	if (!f || !marimo_tcp_begun(&m.tcp))
+	if (!f)
 		return 0;
+	if (!marimo_tcp_begun(&m.tcp)) {
+		if (sk->__sk_common.skc_state == TCP_SYN_SENT &&
+		    (u8)arguments[1] == MARIMO_TCP_LOSS)
+			syn_again(sk);
+		return 0;
+	}
 	/* What enters recovery is a loss, though its sample is not here yet. */
 	sample(sk, 1, &in);
 	in.becomes = (u8)arguments[1];
@@ -392,6 +420,8 @@ int marimo_set_state(u64 *arguments)
 		keep(sk, &m);
 		apply(sk, &out);
 		tell(sk, &m, &out);
+		if (out.events & MARIMO_TCP_DID_FAIL && fall_back(sk))
+			COUNT(fallbacks_echo, 1);
 	} else {
 		keep(sk, &m);
 	}

@@ -43,6 +43,9 @@ struct bpf_marimo_settings {
  * @restarts: windows that shrank while a connection was idle
  * @untraced: records for which the trace had no room
  * @starts: times that the kernel told of a start after a pause
+ * @fallbacks_syn: of @fallbacks, as their SYN was sent again
+ * @fallbacks_echo: of @fallbacks, as three losses came before any mark
+ * @syns: SYNs that were sent again
  */
 struct bpf_marimo_counters {
 	marimo_u64 opened;
@@ -64,6 +67,9 @@ struct bpf_marimo_counters {
 	marimo_u64 restarts;
 	marimo_u64 untraced;
 	marimo_u64 starts;
+	marimo_u64 fallbacks_syn;
+	marimo_u64 fallbacks_echo;
+	marimo_u64 syns;
 };
 
 /* What a record tells. */

@@ -83,6 +83,7 @@ struct ns_common {
 
 struct netns_ipv4 {
 	u8 sysctl_tcp_slow_start_after_idle;
+	u8 sysctl_tcp_ecn_fallback;
 };
 
 struct net {
@@ -199,6 +200,7 @@ struct tcp_congestion_ops {
 #define TCP_ECN_DEMAND_CWR 4u
 #define TCP_ECN_MODE_ACCECN 16u /* AccECN was; no bit of older kernels */
 
+#define TCP_SYN_SENT 2
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10
 #define ICSK_ACK_TIMER 2u

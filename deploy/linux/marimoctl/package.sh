@@ -22,9 +22,14 @@ rm -rf "$out"
 root=$out/root
 install -D -m 755 "$program" "$root/usr/bin/marimoctl"
 strip --strip-unneeded "$root/usr/bin/marimoctl"
-for unit in marimo.service marimo-metrics.service marimo-metrics.timer; do
+for unit in marimo.service marimo-default.service marimo-metrics.service marimo-metrics.timer; do
     install -D -m 644 "$here/package/$unit" "$root/lib/systemd/system/$unit"
 done
+for services in marimo.service.d marimo-.service.d; do
+    install -D -m 644 "$here/package/sandbox.conf" "$root/lib/systemd/system/$services/sandbox.conf"
+done
+install -D -m 644 "$here/package/handshake.conf" "$root/usr/share/marimo/handshake.conf"
+install -d "$root/var/lib/prometheus/node-exporter"
 install -D -m 644 "$here/package/marimo.conf" "$root/etc/marimo/marimo.conf"
 install -D -m 644 "$here/README.md" "$root/usr/share/doc/marimoctl/README.md"
 install -D -m 644 deploy/linux/tcp_marimo/debian/copyright "$root/usr/share/doc/marimoctl/copyright"

@@ -33,15 +33,15 @@ import marimo as core  # noqa: E402
 
 ONE, WORD, NEVER = core.ONE, core.WORD, core.NEVER
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
-ACK, LOST, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, SUSPECT, INIT, RESIZE = (1 << bit for bit in range(10))
+ACK, LOST, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, SUSPECT, INIT, RESIZE, FAIL = (1 << bit for bit in range(11))
 INFINITE = 0x7FFFFFFF
 
 SAMPLE = [
     "delivered", "delivered_ce", "una", "next", "flight", "pipe", "sent", "lost", "window", "threshold", "peak",
-    "clamp", "mss", "srtt", "receive_next", "idle", "timeout", "state", "becomes", "limited", "exact", "restart",
+    "clamp", "mss", "srtt", "receive_next", "idle", "timeout", "state", "becomes", "limited", "exact", "restart", "marks",
 ]
 DECISION = [
-    "decided", "window", "threshold", "pacing", "events", "core_window", "core_threshold", "rho", "bundle", "latched",
+    "decided", "window", "threshold", "pacing", "events", "core_window", "core_threshold", "rho", "bundle", "latched", "mark",
 ]
 
 
@@ -131,6 +131,55 @@ class Peer:
         return False
 
 
+class Doubt:
+    """Whether ECN works, if a loss came before any mark: by CE of one's own (RFC 9002, section 8.3), or by further losses."""
+
+    def __init__(self):
+        self.seen, self.losses = False, 0
+        self.test = None  # "wanted", ("under way", from), ("sent", until)
+
+    def loss(self, now):
+        """Returns whether ECN has failed."""
+        if self.seen or now["exact"]:
+            return False
+        if now["marks"]:
+            self.test = "wanted"
+            return False
+        self.losses += 1
+        if self.losses < 3:
+            return False
+        self.losses = 2
+        return True
+
+    def ack(self, now, marked):
+        """Returns how many of the marks count, and whether ECN has failed."""
+        self.seen = self.seen or marked > 0
+        if not now["marks"]:
+            if marked:
+                self.losses, self.test = 0, None
+            return marked, False
+        if self.test is None:
+            return marked, False
+        if self.test == "wanted":
+            if self.seen:
+                self.test = None
+            elif now["state"] in (OPEN, DISORDER):
+                self.test = ("under way", now["next"])
+            return marked, False
+        what, position = self.test
+        if what == "under way":
+            if now["next"] != position:
+                self.test = ("sent", now["next"])
+            return 0, False
+        if core.at_least(now["una"], position):
+            self.test = None
+            return 0, not self.seen
+        return 0, False
+
+    def marks(self, now):
+        return int(bool(now["marks"]) and isinstance(self.test, tuple) and self.test[0] == "under way")
+
+
 class Tcp:
     def __init__(self, config, table, now):
         self.c = dict(zip(core.FIELDS, config))
@@ -150,6 +199,7 @@ class Tcp:
         self.saved, self.expired, self.safe = None, False, False
         self.cwr = now["next"]
         self.mss = min(now["mss"], 65535)
+        self.doubt = Doubt()
 
     def resize(self, now):
         """As many bytes in fewer packets, to 1/65536; windows hold one packet."""
@@ -186,14 +236,14 @@ class Tcp:
         return [
             1, window if window >= least else min(least, max(now["clamp"], 1)),
             INFINITE if threshold == NEVER else max(threshold // ONE, 2), pacing, events, *self.state(),
-            1 if self.core.window < 5 * ONE else 2, int(self.peer.evidence >= Peer.NEEDED),
+            1 if self.core.window < 5 * ONE else 2, int(self.peer.evidence >= Peer.NEEDED), self.doubt.marks(now),
         ]
 
     def state(self):
         return [self.core.window, self.core.threshold, self.core.estimator.rho]
 
     def nothing(self):
-        return [0] * 5 + [*self.state(), 1 if self.core.window < 5 * ONE else 2, int(self.peer.evidence >= Peer.NEEDED)]
+        return [0] * 5 + [*self.state(), 1 if self.core.window < 5 * ONE else 2, int(self.peer.evidence >= Peer.NEEDED), 0]
 
     def deliver(self, now):
         advanced = now["una"] != self.una
@@ -205,6 +255,8 @@ class Tcp:
             return events
         events += ACK
         if packets:
+            marked, failed = self.doubt.ack(now, marked)
+            events += FAIL if failed else 0
             events += SUSPECT if self.peer.look(marked, now, self.una) else 0
         limited = self.core.window // ONE < now["clamp"] and (
             now["limited"] or (self.core.phase == "slow start" and now["window"] < 2 * now["peak"] % WORD))
@@ -235,6 +287,7 @@ class Tcp:
             events = self.deliver(now)
             self.remember()
             self.core.on_loss(now["una"], now["next"])
+            events |= FAIL if self.doubt.loss(now) else 0
             self.recovery = Recovery(before, now["sent"], now["flight"])
             decision = self.decision(now, new, events + LOST)
             self.recovery.seen = before
@@ -245,6 +298,7 @@ class Tcp:
             # RFC 8985, section 7.4.2: a probe repaired a loss; the host answers as to congestion and goes on.
             events = self.deliver(now)
             self.core.on_loss(now["una"], now["next"])
+            events |= FAIL if self.doubt.loss(now) else 0
             return self.decision(now, new, events + LOST)
         if new != LOSS:
             return self.nothing()
@@ -254,6 +308,7 @@ class Tcp:
             return self.nothing()
         events = self.deliver(now)
         self.core.on_timeout(now["next"])
+        events |= FAIL if self.doubt.loss(now) else 0
         return self.decision(now, new, events + TIMEOUT, least=now["pipe"] + 1)
 
     def on_undo(self):
@@ -342,11 +397,11 @@ class Writer:
 class Flow:
     """A sender whose packets arrive, are marked or lost at random, in Linux's order of calls."""
 
-    def __init__(self, writer, rng, *, start, mss=1448, srtt=800, exact=0, latching=False):
+    def __init__(self, writer, rng, *, start, mss=1448, srtt=800, exact=0, latching=False, marks=0):
         self.w, self.rng, self.latching = writer, rng, latching
         self.s = dict.fromkeys(SAMPLE, 0)
         self.s.update(delivered=rng.choice([1, WORD - 5]), una=start, next=start, window=10, threshold=INFINITE,
-                      clamp=24, mss=mss, srtt=srtt, receive_next=77, exact=exact, timeout=50)
+                      clamp=24, mss=mss, srtt=srtt, receive_next=77, exact=exact, timeout=50, marks=marks)
         self.s["sent"] = rng.choice([0, WORD - 20])
         self.high, self.cwr_at, self.ece = start, None, False
         self.take(writer.event("n", self.s), start=True)
@@ -500,7 +555,7 @@ def storm(writer, rng, events, start):
     s = dict.fromkeys(SAMPLE, 0)
     s.update(delivered=rng.randrange(WORD), una=start, next=start, window=rng.randrange(1, 100_000), clamp=NEVER,
              threshold=rng.choice([2, 30, 70_000, INFINITE]), mss=rng.choice([0, 88, 1448, 65_483, 1 << 20]),
-             srtt=rng.randrange(WORD), sent=rng.randrange(WORD))
+             srtt=rng.randrange(WORD), sent=rng.randrange(WORD), marks=rng.randrange(2))
     writer.event("n", s)
     for _ in range(events):
         s["next"] = (s["next"] + rng.choice([0, 1448, rng.randrange(1 << 22)])) % WORD
@@ -575,6 +630,26 @@ def vectors():
         flow.rounds(90 if number == 0 else 6, 0.06)
         flow = Flow(writer, rng, start=5000, exact=1, srtt=rng.randrange(1, 1 << 20))
         flow.rounds(6, 0.3)
+        # A loss before any mark: a test that is echoed, one that is not, one that is lost; and hosts that cannot test.
+        for chances in [(0, 1, 0.3), (0, 0, 0)]:
+            flow = Flow(writer, rng, start=900, marks=1)
+            flow.rounds(2, 0)
+            flow.lose(1)
+            for chance in chances:
+                flow.rounds(1, chance)
+        flow = Flow(writer, rng, start=900, marks=1)
+        flow.rounds(1, 0)
+        flow.lose(1)
+        flow.ack(1, 0)
+        flow.lose(2)
+        flow.expire()
+        flow.rounds(2, 0)
+        flow = Flow(writer, rng, start=900)
+        flow.rounds(1, 0)
+        for _ in range(4):
+            flow.lose(1)
+        flow.rounds(1, 0.5)
+        flow.lose(1)
         # The receiver: CE in runs of every length, with and without an acknowledgement that waits.
         at, ce = rng.randrange(WORD), 0
         for _ in range(120):

@@ -130,6 +130,9 @@ struct marimo_f {
  * struct marimo_counters - what happened since the module was loaded
  * @connections: connections that run Marimo now
  * @fallbacks: connections without ECN, left to Reno
+ * @fallbacks_syn: of these, as their SYN was sent again, which asks for none
+ * @fallbacks_echo: of these, as a test of ECN had failed
+ * @syns: SYNs that were sent again, without ECT
  * @latched: how often a peer came to seem to echo as RFC 3168 says
  * @tables: tables accepted
  * @refused: tables refused
@@ -138,6 +141,9 @@ struct marimo_f {
 struct marimo_counters {
 	atomic_t connections;
 	atomic_t fallbacks;
+	atomic_t fallbacks_syn;
+	atomic_t fallbacks_echo;
+	atomic_t syns;
 	atomic_t latched;
 	atomic_t tables;
 	atomic_t refused;
@@ -220,6 +226,23 @@ static void marimo_sample(const struct sock *sk, struct marimo_tcp_sample *in)
 	in->limited = tp->is_cwnd_limited;
 	in->exact = marimo_has_accecn(tp);
 	in->restart = 0;
+	in->marks = 1;
+}
+
+/* CE on what is sent until the next acknowledgement, or ECT(0) again. */
+static void marimo_set_mark(struct sock *sk, bool mark)
+{
+	if (mark == INET_ECN_is_ce(inet_sk(sk)->tos))
+		return;
+	INET_ECN_dontxmit(sk);
+	INET_ECN_xmit(sk);
+	if (!mark)
+		return;
+	inet_sk(sk)->tos |= INET_ECN_CE;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (inet6_sk(sk))
+		inet6_sk(sk)->tclass |= INET_ECN_CE;
+#endif
 }
 
 /* Without pacing fq goes by no more than SO_MAX_PACING_RATE. */
@@ -252,6 +275,7 @@ static void marimo_apply(struct sock *sk, const struct marimo_tcp_decision *out)
 	tcp_snd_cwnd_set(tp, out->window);
 	tp->snd_ssthresh = out->threshold;
 	marimo_set_pacing(sk, out->pacing);
+	marimo_set_mark(sk, out->mark);
 }
 
 /*
@@ -273,6 +297,12 @@ static void marimo_tcp_start(struct sock *sk)
 
 	if (!marimo_has_ecn(tcp_sk(sk)) &&
 	    sk->sk_state != TCP_LISTEN && sk->sk_state != TCP_CLOSE) {
+		/*
+		 * The kernel's SYN asks for no ECN when it is sent again
+		 * (net.ipv4.tcp_ecn_fallback).
+		 */
+		if (tcp_sk(sk)->total_retrans && !tcp_sk(sk)->data_segs_out)
+			atomic_inc(&marimo_counters.fallbacks_syn);
 		marimo_fall_back(sk);
 		return;
 	}
@@ -319,6 +349,11 @@ static void marimo_tcp_control(struct sock *sk, const struct rate_sample *rs)
 	rcu_read_unlock();
 	marimo_apply(sk, &out);
 	marimo_trace(sk, m, &in, &out);
+	if (unlikely(out.events & MARIMO_TCP_DID_FAIL)) {
+		atomic_inc(&marimo_counters.fallbacks_echo);
+		marimo_tcp_release(sk);
+		marimo_fall_back(sk);
+	}
 }
 
 #ifdef MARIMO_HAVE_CONTROL_FLAG
@@ -339,8 +374,14 @@ static void marimo_set_state(struct sock *sk, u8 state)
 	int decided;
 
 	/* A SYN that times out, a socket that disconnects. */
-	if (!marimo_tcp_begun(m))
+	if (!marimo_tcp_begun(m)) {
+		/* Somebody may drop it for its ECT: it is sent without. */
+		if (sk->sk_state == TCP_SYN_SENT && state == TCP_CA_Loss) {
+			INET_ECN_dontxmit(sk);
+			atomic_inc(&marimo_counters.syns);
+		}
 		return;
+	}
 	marimo_sample(sk, &in);
 	in.becomes = state;
 	/* What enters recovery is a loss, though its sample is not here yet. */
@@ -754,9 +795,12 @@ static ssize_t counters_show(MARIMO_CONST struct module_attribute *attribute,
 			     struct module_kobject *kobject, char *page)
 {
 	return sysfs_emit(page,
-			  "connections %d\nfallbacks %d\nlatched %d\ntables %d\nrefused %d\nstarts %d\n",
+			  "connections %d\nfallbacks %d\nfallbacks_syn %d\nfallbacks_echo %d\nsyns %d\nlatched %d\ntables %d\nrefused %d\nstarts %d\n",
 			  atomic_read(&marimo_counters.connections),
 			  atomic_read(&marimo_counters.fallbacks),
+			  atomic_read(&marimo_counters.fallbacks_syn),
+			  atomic_read(&marimo_counters.fallbacks_echo),
+			  atomic_read(&marimo_counters.syns),
 			  atomic_read(&marimo_counters.latched),
 			  atomic_read(&marimo_counters.tables),
 			  atomic_read(&marimo_counters.refused),

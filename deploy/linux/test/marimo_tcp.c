@@ -6,8 +6,8 @@
 #include "../marimo_tcp.h"
 #include "../../core/test/bare.h"
 
-#define FIELDS 22
-#define RESULTS 10
+#define FIELDS 23
+#define RESULTS 11
 
 static struct marimo_config config;
 static struct marimo_table table;
@@ -17,7 +17,7 @@ static u64 expected[RESULTS];
 
 static const char *const names[RESULTS] = {
 	"decided", "window", "threshold", "pacing", "events", "core window",
-	"core threshold", "rho", "bundle", "latched",
+	"core threshold", "rho", "bundle", "latched", "mark",
 };
 
 static void equals(void)
@@ -66,6 +66,7 @@ static void read_sample(struct marimo_tcp_sample *in)
 	in->limited = (marimo_u8)sample[19];
 	in->exact = (marimo_u8)sample[20];
 	in->restart = (marimo_u8)sample[21];
+	in->marks = (marimo_u8)sample[22];
 }
 
 static void compare_decision(u32 decided, const struct marimo_tcp_decision *out)
@@ -83,6 +84,7 @@ static void compare_decision(u32 decided, const struct marimo_tcp_decision *out)
 	found[7] = state.core.rho;
 	found[8] = marimo_tcp_min_tso_segs(&state);
 	found[9] = (u32)marimo_tcp_latched(&state);
+	found[10] = decided ? out->mark : 0;
 	equals();
 	for (i = 0; i < RESULTS; i++) {
 		expected[i] = number64(expected[i]);

@@ -80,7 +80,7 @@ pub struct Controller {
     ledger: Ledger,
     pacer: Pacer,
     /// Bytes of a full packet.
-    full: u32,
+    full: u16,
     in_flight: u32,
     /// Most bytes in flight in this round trip, and the position that ends it.
     peak: (u32, u64),
@@ -108,7 +108,7 @@ impl Controller {
             link,
             ledger: Ledger::default(),
             pacer: Pacer::default(),
-            full: u32::from(full).max(1),
+            full: full.max(1),
             in_flight: 0,
             peak: (0, 0),
             marked: 0,
@@ -218,7 +218,7 @@ impl CongestionController for Controller {
 
     #[inline]
     fn is_congestion_limited(&self) -> bool {
-        self.congestion_window().saturating_sub(self.in_flight) < self.full
+        self.congestion_window().saturating_sub(self.in_flight) < u32::from(self.full)
     }
 
     #[inline]
@@ -377,9 +377,18 @@ impl CongestionController for Controller {
         self.marked = self.marked.saturating_add(u32::try_from(ce_count).unwrap_or(u32::MAX));
     }
 
-    /// The window stays the same in packets, as s2n-quic's own controllers and TCP have it.
+    /// A larger MTU leaves the bytes of the window (RFC 8899, unlike s2n-quic's own controllers), but for the least of two
+    /// packets; a smaller one leaves the packets.
     fn on_mtu_update<Pub: Publisher>(&mut self, max_data_size: u16, _publisher: &mut Pub) {
-        self.full = u32::from(max_data_size).max(1);
+        let before = std::mem::replace(&mut self.full, max_data_size.max(1));
+        match &mut self.law {
+            Law::Marimo(core) => core.on_mtu(before, self.full),
+            Law::Reno(reno) => reno.on_mtu(before, self.full),
+        }
+        if let Some(packets) = self.restart.as_mut().filter(|_| self.full > before) {
+            let bytes = u64::from(*packets) * u64::from(before);
+            *packets = u32::try_from(bytes / u64::from(self.full)).unwrap_or(u32::MAX).max(MIN_WINDOW);
+        }
     }
 
     fn on_packet_discarded<Pub: Publisher>(&mut self, bytes_sent: usize, _publisher: &mut Pub) {
@@ -393,7 +402,7 @@ impl CongestionController for Controller {
     }
 
     fn send_quantum(&self) -> Option<usize> {
-        (!self.settings.bundles).then_some(self.full as usize)
+        (!self.settings.bundles).then_some(self.full.into())
     }
 }
 

@@ -52,6 +52,17 @@ impl Reno {
         self.window < self.threshold
     }
 
+    /// Packets have `after` bytes instead of `before`: the window keeps its bytes if they grow, else its packets.
+    pub fn on_mtu(&mut self, before: u16, after: u16) {
+        if after > before {
+            let scaled = |packets: u32| (u64::from(packets) * u64::from(before) / u64::from(after)) as u32;
+            self.window = scaled(self.window).max(LEAST);
+            if self.threshold != u32::MAX {
+                self.threshold = scaled(self.threshold);
+            }
+        }
+    }
+
     /// Packets were acknowledged, up to `position`.
     pub fn on_ack(&mut self, acked: u32, position: u32, limited: bool) {
         if self.recovery_end.is_some_and(|end| !before(end, position)) {

@@ -2,6 +2,7 @@
 # What a network and its operators do to a law: each fault leaves the transfers intact, the counters explained and the
 # kernel's log clean. Small windows are the point of several, so that the queue is that of the smoke case.
 . /rig/module.sh
+. /rig/handshake.sh
 ulimit -n 8192
 
 # fault NAME: on a network as new.
@@ -18,21 +19,8 @@ fault() {
 intact() { check "every flow ends with its checksum intact" [ "$played$flows" = 04 ]; }
 counters() { note "marked $marked, received $received, echoed $echoed, retransmissions $retransmissions"; }
 fell_back() { echo $(($(count_of fallbacks) - _fallbacks)); }
+total() { count_of "$1"; }
 latched() { echo $(($(count_of latched) - _latched)); }
-
-# on_the_way RULE: what the switch does to the packets it forwards.
-on_the_way() {
-    in_namespace incast-switch nft -f - <<RULES
-table ip way {
-    counter touched {}
-    chain way {
-        type filter hook forward priority 0
-        $1
-    }
-}
-RULES
-}
-touched() { in_namespace incast-switch nft list counter ip way touched | sed -n 's/.*packets \([0-9]*\) .*/\1/p'; }
 
 # netem ARGUMENTS: what happens between a sender and the switch.
 netem() {
@@ -44,12 +32,14 @@ netem() {
 # ECT is taken off the data on its way.
 fault_bleached() {
     on_the_way 'ip daddr 10.9.200.2 ip ecn != not-ect counter name touched ip ecn set not-ect'
+    tell fallbacks_echo
     play bleached 500000
     intact
     check "packets were bleached" [ "$(touched)" -gt 0 ]
     check "nothing could be marked" [ "$marked$received$echoed" = 000 ]
     check "the queue has dropped instead" [ "$(red_count dropped)" -gt 0 ]
     check "what was lost was sent again" [ "$retransmissions" -gt 0 ]
+    check "and senders found out that ECN does not work" [ "$(told fallbacks_echo)" -gt 0 ]
     counters
 }
 
@@ -91,10 +81,12 @@ fault_loss() {
         offloads $_offloads
         netem loss 5%
         trace_begins
+        tell fallbacks fallbacks_syn
         play "loss-offloads-$_offloads" 500000
         trace_ends "/out/loss-offloads-$_offloads/trace"
         intact
         check "what was lost was sent again" [ "$retransmissions" -gt 0 ]
+        check "and ECN passed its tests" [ "$(told fallbacks)" -eq "$(told fallbacks_syn)" ]
         repaired
         counters
     done
@@ -207,12 +199,14 @@ fault_mute() {
     # The queue drops in the end, as no sender hears of its marks.
     bottleneck "$(echo "$red" | sed s/600000/90000/)"
     on_the_way 'ip saddr 10.9.200.2 tcp flags == ack|ecn counter name touched tcp flags set ack'
+    tell fallbacks_echo
     play mute 2000000
     intact
     check "echoes were taken off" [ "$(touched)" -gt 0 ]
     check "the queue has marked" [ "$marked" -gt 0 ]
     check "no sender heard of it" [ "$echoed" -eq 0 ]
     check "it ends in losses" [ "$retransmissions" -gt 0 ]
+    check "by which the senders found out" [ "$(told fallbacks_echo)" -gt 0 ]
     counters
 }
 
@@ -368,6 +362,11 @@ fault_churn() {
     [ "$CONGESTION" != marimo ] || check "no connection is counted that is gone" [ "$(count_of connections)" -eq 0 ]
 }
 
+fault_lost_syn() { handshake_lost_syn; }
+fault_keeps_ecn() { handshake_keeps_ecn; }
+fault_ect_dropped() { handshake_ect_dropped; }
+fault_cookies() { handshake_cookies 1500000; }
+
 # Loaded, used and unloaded, again and again.
 fault_reload() {
     # A route knows the law by name and does not hold it.
@@ -393,7 +392,7 @@ fault_reload() {
 grep -v '^#' /rig/marimo-f.table >/tmp/shipped
 table_file /tmp/steep 39322 614
 module_loads
-for _fault in ${FAULTS:-bleached without-ecn all-marked loss reordering late limited mtu mute latched beside offloads swap killed churn reload}; do
+for _fault in ${FAULTS:-bleached without-ecn all-marked loss reordering late limited mtu mute latched beside offloads swap killed churn lost-syn keeps-ecn ect-dropped cookies reload}; do
     fault "$_fault"
 done
 module_unloads

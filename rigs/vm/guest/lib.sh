@@ -92,6 +92,20 @@ address() {
     esac
 }
 
+# on_the_way RULE: what the switch does to the packets it forwards.
+on_the_way() {
+    in_namespace incast-switch nft -f - <<RULES
+table ip way {
+    counter touched {}
+    chain way {
+        type filter hook forward priority 0
+        $1
+    }
+}
+RULES
+}
+touched() { in_namespace incast-switch nft list counter ip way touched | sed -n 's/.*packets \([0-9]*\) .*/\1/p'; }
+
 offloads() {
     for _n in $_all; do
         [ "$_n" = switch ] && continue

@@ -118,5 +118,14 @@ if operated && status_of && contains /out/status '"lacking": null'; then
     check "and the kernel has told of starts" bpf_counts starts
     check "none of the connections fell back" fails bpf_counts fallbacks
     network_down
+    . /rig/handshake.sh
+    total() { marimoctl status --json | sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p"; }
+    for handshake in lost_syn keeps_ecn ect_dropped "cookies 4000000"; do
+        network 4
+        receiver bpf_marimo
+        # shellcheck disable=SC2086 # a name and its argument
+        handshake_$handshake
+        network_down
+    done
     check "marimoctl unload" marimoctl unload
 fi

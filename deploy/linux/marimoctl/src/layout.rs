@@ -94,6 +94,9 @@ pub struct Counters {
     pub restarts: u64,
     pub untraced: u64,
     pub starts: u64,
+    pub fallbacks_syn: u64,
+    pub fallbacks_echo: u64,
+    pub syns: u64,
 }
 
 /// How many numbers [`Counters`] has.

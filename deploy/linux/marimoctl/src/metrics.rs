@@ -115,6 +115,7 @@ mod tests {
             leftovers: false,
             module: None,
             start_operation: "cwnd_event",
+            advice: Vec::new(),
         };
         let text = text(&status, "cubic", Some(0));
         assert!(

@@ -29,6 +29,8 @@ pub struct Status {
     pub module: Option<Module>,
     /// The operation by which this kernel tells of a start after a pause.
     pub start_operation: &'static str,
+    /// What settings of this network namespace take from Marimo.
+    pub advice: Vec<String>,
 }
 
 /// The BPF form.
@@ -69,6 +71,7 @@ pub fn gather() -> Outcome<Status> {
         bpf,
         module,
         start_operation: bpf::start_operation(),
+        advice: advice(|name| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()),
     })
 }
 
@@ -147,11 +150,63 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
             say!("  {}", restarts(status.start_operation, starts));
         }
     }
+    for line in &status.advice {
+        say!("advice: {line}");
+    }
     Ok(())
+}
+
+/// What settings take from Marimo, by what `sysctl` says of a name below `net.ipv4`.
+fn advice(sysctl: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let number = |name: &str| sysctl(name).and_then(|text| text.trim().parse::<u32>().ok());
+    let mut advice = Vec::new();
+    if number("tcp_ecn_fallback").is_some_and(|on| on != 0) {
+        advice.push(
+            "net.ipv4.tcp_ecn_fallback = 1: a connection whose first SYN is lost goes on without ECN, for life; \
+             0 where no path drops SYNs that ask for ECN"
+                .into(),
+        );
+    }
+    if number("tcp_ecn") == Some(0) && number("tcp_syncookies").is_some_and(|on| on != 0) {
+        advice.push(
+            "net.ipv4.tcp_ecn = 0: a listener that answers with a SYN cookie forgets ECN, and its peers hear of no \
+             mark; 1 or 2 there"
+                .into(),
+        );
+    }
+    if number("tcp_slow_start_after_idle") == Some(0) {
+        advice.push("net.ipv4.tcp_slow_start_after_idle = 0: no window shrinks while idle".into());
+    }
+    advice
 }
 
 /// Whether windows shrink while connections are idle: that rests on an operation that a kernel may move.
 fn restarts(operation: &str, starts: u64) -> String {
     let seen = if starts > 0 { "heard" } else { "not heard yet" };
     format!("restart after idle: by {operation}, {seen}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_follows_the_settings() {
+        let of = |ecn: &str, fallback: &str, idle: &str, cookies: &str| {
+            let all = [
+                ("tcp_ecn", ecn.to_owned()),
+                ("tcp_ecn_fallback", fallback.to_owned()),
+                ("tcp_slow_start_after_idle", idle.to_owned()),
+                ("tcp_syncookies", cookies.to_owned()),
+            ];
+            let lines =
+                advice(|name| all.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()));
+            lines.iter().map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("2\n", "0\n", "1\n", "1\n"), Vec::<String>::new());
+        assert_eq!(of("0\n", "0\n", "1\n", "0\n"), Vec::<String>::new());
+        let all = ["net.ipv4.tcp_ecn_fallback", "net.ipv4.tcp_ecn", "net.ipv4.tcp_slow_start_after_idle"];
+        assert_eq!(of("0\n", "1\n", "0\n", "1\n"), all);
+        assert_eq!(advice(|_| None), Vec::<String>::new());
+    }
 }

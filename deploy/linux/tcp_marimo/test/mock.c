@@ -6,6 +6,7 @@ unsigned int mock_failures;
 int mock_readers, mock_fail_allocations, mock_locks;
 int mock_fail_files, mock_fail_registration;
 char mock_log[4096];
+struct ipv6_pinfo mock_ipv6;
 int mock_kernel = KERNEL_VERSION(7, 2, 12);
 u32 tcp_jiffies32 = 1000000;
 struct net mock_net = { .ipv4 = { .sysctl_tcp_slow_start_after_idle = 1 } };

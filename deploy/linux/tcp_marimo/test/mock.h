@@ -201,7 +201,6 @@ struct sock {
 	unsigned long sk_max_pacing_rate;
 	struct in6_addr sk_v6_rcv_saddr;
 	struct in6_addr sk_v6_daddr;
-	bool mock_ect;
 };
 
 struct inet_sock {
@@ -210,8 +209,13 @@ struct inet_sock {
 	u32 inet_daddr;
 	u16 inet_sport;
 	u16 inet_dport;
+	u8 tos;
 };
 
+struct ipv6_pinfo {
+	u8 tclass;
+};
+extern struct ipv6_pinfo mock_ipv6;
 struct tcp_congestion_ops;
 struct inet_connection_sock {
 	struct inet_sock inet;
@@ -230,7 +234,7 @@ struct tcp_sock {
 	u32 packets_out, sacked_out, lost_out, retrans_out;
 	u32 data_segs_out, snd_cwnd, snd_ssthresh, snd_cwnd_clamp;
 	u32 max_packets_out, mss_cache, srtt_us, lsndtime;
-	u32 prior_ssthresh, high_seq, undo_marker;
+	u32 prior_ssthresh, high_seq, undo_marker, total_retrans;
 	u8 ecn_flags;
 	bool is_cwnd_limited;
 };
@@ -285,8 +289,28 @@ extern struct net mock_net;
 #define inet_csk(sk) ((struct inet_connection_sock *)(sk))
 #define inet_csk_ca(sk) ((void *)inet_csk(sk)->icsk_ca_priv)
 #define sock_net(sk) ((void)(sk), &mock_net)
-#define INET_ECN_xmit(sk) ((sk)->mock_ect = true)
-#define INET_ECN_dontxmit(sk) ((sk)->mock_ect = false)
+#define INET_ECN_CE 3
+#define INET_ECN_is_ce(tos) (((tos) & 3) == 3)
+static inline struct ipv6_pinfo *inet6_sk(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET6 ? &mock_ipv6 : NULL;
+}
+
+static inline void INET_ECN_xmit(struct sock *sk)
+{
+	inet_sk(sk)->tos |= 2;
+	if (inet6_sk(sk))
+		inet6_sk(sk)->tclass |= 2;
+}
+
+static inline void INET_ECN_dontxmit(struct sock *sk)
+{
+	inet_sk(sk)->tos &= (u8)~3;
+	if (inet6_sk(sk))
+		inet6_sk(sk)->tclass &= (u8)~3;
+}
+
+#define mock_ect(tp) (inet_sk((struct sock *)(tp))->tos & 3)
 #undef ntohs
 #define ntohs(x) ((u16)((u16)(x) << 8 | (u16)(x) >> 8))
 

@@ -328,10 +328,21 @@ fn persistent_congestion_leaves_two_packets() {
 }
 
 #[test]
-fn a_larger_packet_scales_the_window() {
+fn a_larger_packet_leaves_the_bytes_of_the_window() {
+    for ecn in [EcnState::Capable, EcnState::Failed] {
+        let mut path = Path::new(Settings::default());
+        path.link.set_ecn(ecn);
+        path.send(FULL.into(), Some(false));
+        let bytes = path.controller.congestion_window();
+        path.controller.on_mtu_update(2 * FULL, &mut path.heard);
+        let after = path.controller.congestion_window();
+        assert!(after <= bytes && after + 2 >= bytes, "{ecn:?}: {bytes} B, then {after} B");
+        path.controller.on_mtu_update(FULL, &mut path.heard);
+        assert_eq!(path.controller.congestion_window(), after / 2, "smaller ones leave the packets");
+    }
     let mut path = Path::new(Settings::default());
     path.controller.on_mtu_update(8_952, &mut path.heard);
-    assert_eq!(path.controller.congestion_window(), 10 * 8_952);
+    assert_eq!(path.controller.congestion_window(), 2 * 8_952, "no window is below two packets");
     assert_eq!(path.controller.send_quantum(), Some(8_952), "one packet at a time");
 }
 
@@ -473,6 +484,7 @@ proptest! {
         let mut full = u32::from(FULL);
         for operation in operations {
             let before = (path.controller.window(), path.controller.is_fallback());
+            let bytes = path.controller.congestion_window();
             let mut may_grow = false;
             match operation {
                 Operation::Send { bytes, app_limited } => path.send(bytes.into(), app_limited),
@@ -510,8 +522,10 @@ proptest! {
             prop_assert!((2 * ONE..=WINDOW_MAX * ONE).contains(&window), "{window}");
             prop_assert!(path.controller.congestion_window() >= 2 * full);
             prop_assert_eq!(u64::from(path.controller.bytes_in_flight()), path.in_flight());
-            // A change of the law keeps the window, so that only acknowledgements raise it.
+            // A change of the law keeps the window, so that only acknowledgements raise it; no MTU adds bytes to it.
             prop_assert!(may_grow || window <= before.0, "{:?} {window}", before);
+            let least = 2 * full;
+            prop_assert!(may_grow || path.controller.congestion_window() <= bytes.max(least));
         }
     }
 }

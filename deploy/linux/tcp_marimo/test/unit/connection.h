@@ -51,7 +51,7 @@ static struct tcp_sock *make_socket(u8 ecn)
 	sk->sk_state = TCP_ESTABLISHED;
 	sk->sk_pacing_rate = ~0ul;
 	sk->sk_max_pacing_rate = ~0ul;
-	sk->mock_ect = true;
+	INET_ECN_xmit(sk);
 	sk->sk_family = AF_INET;
 	memcpy(&tp->icsk.inet.inet_saddr, "\x0a\x01\x02\x03", 4);
 	memcpy(&tp->icsk.inet.inet_daddr, "\x0a\x04\x05\x06", 4);
@@ -105,6 +105,9 @@ static void control(struct tcp_sock *tp, int losses)
 	struct rate_sample rs = { .losses = losses };
 	const struct tcp_congestion_ops *ops = tp->icsk.icsk_ca_ops;
 
+	/* Another's by now. */
+	if (!ops->cong_control)
+		return;
 	EQUAL(mock_readers, 0);
 #ifdef MARIMO_HAVE_CONTROL_FLAG
 	ops->cong_control((struct sock *)tp, tp->snd_una, 0, &rs);
@@ -206,6 +209,22 @@ static void enter_recovery(struct tcp_sock *tp, u32 sacked)
 	tp->snd_ssthresh = tp->icsk.icsk_ca_ops->ssthresh((struct sock *)tp);
 	tp->high_seq = tp->snd_nxt;
 	set_state(tp, TCP_CA_Recovery);
+}
+
+/* The head of a window is lost, sent again and repaired. */
+static void lose(struct tcp_sock *tp)
+{
+	fill(tp);
+	enter_recovery(tp, 3);
+	control(tp, 1);
+	tp->retrans_out = 1;
+	tp->data_segs_out++;
+	tp->snd_una = tp->high_seq;
+	tp->delivered += tp->packets_out - 3;
+	tp->packets_out = tp->sacked_out = 0;
+	tp->lost_out = tp->retrans_out = 0;
+	set_state(tp, TCP_CA_Open);
+	control(tp, 0);
 }
 
 static void timeout(struct tcp_sock *tp)

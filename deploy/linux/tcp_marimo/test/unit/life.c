@@ -14,7 +14,7 @@ static void test_fall_back(void)
 	CHECK(tp->icsk.icsk_ca_ops == &marimo_reno);
 	CHECK(!(tp->icsk.icsk_ca_ops->flags & TCP_CONG_NEEDS_ECN));
 	CHECK(tp->icsk.icsk_ca_ops->owner == THIS_MODULE);
-	CHECK(!sk->mock_ect);
+	CHECK(!mock_ect(sk));
 	EQUAL(atomic_read(&marimo_counters.fallbacks), fallbacks + 1);
 	EQUAL(atomic_read(&marimo_counters.connections), connections);
 	EQUAL(sk->sk_pacing_status, SK_PACING_NONE);
@@ -39,7 +39,7 @@ static void test_fall_back(void)
 	tp->ecn_flags = 0;
 	acknowledge(tp, 1, false);
 	CHECK(tp->icsk.icsk_ca_ops == &marimo_reno);
-	CHECK(!((struct sock *)tp)->mock_ect);
+	CHECK(!mock_ect(tp));
 	EQUAL(atomic_read(&marimo_counters.connections), connections);
 	close_socket(tp);
 	EQUAL(atomic_read(&marimo_counters.connections), connections);
@@ -49,6 +49,7 @@ static void test_before_and_after_a_connection(void)
 {
 	struct tcp_sock *tp = calloc(1, sizeof(*tp));
 	struct sock *sk = (struct sock *)tp;
+	int syns = atomic_read(&marimo_counters.syns);
 	unsigned int acks = mock_ack_count;
 	bool marked = true;
 	u32 i;
@@ -61,9 +62,14 @@ static void test_before_and_after_a_connection(void)
 	tp->snd_cwnd_clamp = ~0u;
 	tp->mss_cache = MSS;
 	tp->packets_out = 1;
+	sk->sk_state = TCP_SYN_SENT;
+	INET_ECN_xmit(sk);
 	for (i = 0; i < 2; i++) {
 		timeout(tp);
 		EQUAL(tp->snd_cwnd, 1);
+		/* Not for somebody who drops what is ECT. */
+		CHECK(!mock_ect(tp));
+		EQUAL(atomic_read(&marimo_counters.syns), syns + i + 1);
 	}
 	start(tp);
 	receive(tp, &marked, 1, 0);
@@ -115,6 +121,80 @@ static void test_initial_window_of_the_route(void)
 	close_socket(tp);
 }
 
+/* Its SYN was sent again, and the kernel then asks for no ECN. */
+static void test_fall_back_by_a_lost_syn(void)
+{
+	int lost = atomic_read(&marimo_counters.fallbacks_syn);
+	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
+
+	marimo_tcp_release((struct sock *)tp);
+	tp->ecn_flags = 0;
+	tp->total_retrans = 1;
+	marimo.init((struct sock *)tp);
+	CHECK(tp->icsk.icsk_ca_ops == &marimo_reno);
+	EQUAL(atomic_read(&marimo_counters.fallbacks_syn), lost + 1);
+	/* In the middle of a connection it says nothing of the SYN. */
+	tp->icsk.icsk_ca_ops = &marimo;
+	tp->data_segs_out = 7;
+	marimo.init((struct sock *)tp);
+	CHECK(tp->icsk.icsk_ca_ops == &marimo_reno);
+	EQUAL(atomic_read(&marimo_counters.fallbacks_syn), lost + 1);
+	close_socket(tp);
+}
+
+/* A loss before any mark: what is sent next carries CE, which is echoed. */
+static void test_ecn_is_tested_after_a_loss(void)
+{
+	int failed = atomic_read(&marimo_counters.fallbacks_echo);
+	int family;
+
+	for (family = AF_INET; family <= AF_INET6; family += AF_INET6 - AF_INET) {
+		struct tcp_sock *tp = make_socket(TCP_ECN_OK);
+		struct sock *sk = (struct sock *)tp;
+		u32 count;
+
+		sk->sk_family = family;
+		rounds(tp, 2, never);
+		EQUAL(mock_ect(tp), 2);
+		lose(tp);
+		EQUAL(mock_ect(tp), 3);
+		if (family == AF_INET6)
+			EQUAL(mock_ipv6.tclass & 3, 3);
+		for (count = fill(tp); count; count--) {
+			acknowledge(tp, 1, true);
+			EQUAL(mock_ect(tp), 2);
+		}
+		EQUAL(mock_ipv6.tclass & 3, family == AF_INET6 ? 2 : 0);
+		CHECK(tp->icsk.icsk_ca_ops == &marimo);
+		/* Its echo was no load. */
+		rounds(tp, 2, never);
+		EQUAL(state(tp)->core.share, 0);
+		lose(tp);
+		rounds(tp, 1, never);
+		CHECK(tp->icsk.icsk_ca_ops == &marimo);
+		EQUAL(mock_ect(tp), 2);
+		close_socket(tp);
+	}
+	EQUAL(atomic_read(&marimo_counters.fallbacks_echo), failed);
+}
+
+static void test_ecn_that_fails_its_test(void)
+{
+	int connections = atomic_read(&marimo_counters.connections);
+	int failed = atomic_read(&marimo_counters.fallbacks_echo);
+	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
+
+	rounds(tp, 2, never);
+	lose(tp);
+	rounds(tp, 2, never);
+	CHECK(tp->icsk.icsk_ca_ops == &marimo_reno);
+	EQUAL(mock_ect(tp), 0);
+	EQUAL(atomic_read(&marimo_counters.fallbacks_echo), failed + 1);
+	EQUAL(atomic_read(&marimo_counters.connections), connections);
+	close_socket(tp);
+	EQUAL(atomic_read(&marimo_counters.connections), connections);
+}
+
 static void test_the_kernel_tells_of_starts(void)
 {
 	struct tcp_sock *tp;
@@ -132,5 +212,8 @@ static void run_life(void)
 	RUN(test_fall_back);
 	RUN(test_before_and_after_a_connection);
 	RUN(test_initial_window_of_the_route);
+	RUN(test_fall_back_by_a_lost_syn);
+	RUN(test_ecn_is_tested_after_a_loss);
+	RUN(test_ecn_that_fails_its_test);
 	RUN(test_the_kernel_tells_of_starts);
 }

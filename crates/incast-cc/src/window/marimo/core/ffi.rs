@@ -27,6 +27,7 @@ mod core {
         pub fn incast_marimo_on_loss(state: *mut State, config: *const Config, position: u32, next: u32);
         pub fn incast_marimo_on_timeout(state: *mut State, config: *const Config, next: u32);
         pub fn incast_marimo_on_idle(state: *mut State, next: u32);
+        pub fn incast_marimo_on_mtu(state: *mut State, before: u32, after: u32);
     }
 }
 
@@ -79,6 +80,11 @@ pub fn on_timeout(state: &mut State, shared: &Shared, next: u32) {
 pub fn on_idle(state: &mut State, next: u32) {
     // SAFETY: R14: it does not divide.
     unsafe { core::incast_marimo_on_idle(state, next) };
+}
+
+pub fn on_mtu(state: &mut State, before: u16, after: u16) {
+    // SAFETY: R14: it divides by `after` where that is larger than `before`, and so not zero.
+    unsafe { core::incast_marimo_on_mtu(state, before.into(), after.into()) };
 }
 
 #[cfg(test)]

@@ -215,6 +215,10 @@ impl Connection {
     pub fn on_idle(&mut self, next: u32) {
         ffi::on_idle(&mut self.0, next);
     }
+    /// Packets have `after` bytes instead of `before`: the window keeps its bytes if they grow, else its packets.
+    pub fn on_mtu(&mut self, before: u16, after: u16) {
+        ffi::on_mtu(&mut self.0, before, after);
+    }
     /// Window in Q16 packets.
     #[inline]
     pub fn window(&self) -> u32 {

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Boots a Debian 13 with systemd in QEMU's software emulation, with the newest kernel that its backports have, twice: with
+# the BPF form by marimoctl's package and units, and with the module by a line in sysctl.d. What docs/rollout.md and
+# docs/deploy.md tell operators to type is read from there and run as it is printed.
+# usage: rigs/vm/boot.sh [bpf] [module]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+# shellcheck source=rigs/vm/vm.sh
+. rigs/vm/vm.sh
+
+forms=("$@")
+[ $# -gt 0 ] || forms=(bpf module)
+for form in "${forms[@]}"; do
+    case $form in bpf | module) ;; *)
+        echo "boot.sh: no form '$form' (bpf, module)" >&2
+        exit 2
+        ;;
+    esac
+done
+if [ "$(id -u)" != 0 ]; then
+    [ "${CI:-}" = true ] || echo "skipped: $rig/boot.sh (needs root)"
+    lacking "root"
+fi
+tools
+scripts/debian.sh debootstrap debootstrap "$rig/boot.sh"
+scripts/debian.sh mkfs.ext4 e2fsprogs "$rig/boot.sh"
+# Mounts of this script are its own and go with it, however it ends.
+if [ "${BOOT_RIG:-}" != inside ]; then
+    BOOT_RIG=inside exec unshare --mount --propagation private "$rig/boot.sh" "${forms[@]}"
+fi
+alone
+kernel=$("$rig/kernel.sh" newest)
+version=$(cat "$kernel/version")
+module "$kernel"
+package=$(deploy/linux/marimoctl/package.sh)
+base=$(rigs/debian/root.sh --newest boot systemd-sysv udev iproute2 kmod procps netcat-openbsd libelf1t64 zlib1g)
+
+# blocks PAGE: the lines of its blocks of sh.
+blocks() { awk '/^```sh/ { on = 1; next } /^```/ { on = 0 } on' "$1"; }
+# stages PAGE: the commands of the table of stages, each followed by the one that takes it back.
+stages() { awk -F '`' '/^\| [0-9]\. / && $2 ~ /^marimoctl enable/ { print $2; print $4 }' "$1"; }
+
+export CONGESTION=marimo FAULTS=
+status=0
+for form in "${forms[@]}"; do
+    work=$built/boot-root
+    rm -rf "$work"
+    mkdir -p "$work"
+    mount -t tmpfs tmpfs "$work"
+    mkdir "$work"/{upper,work,root}
+    mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/upper,workdir=$work/work" "$work/root"
+    root=$work/root
+    # The page's commands find what builds the package; here that is built already. sudo is nobody's: root types.
+    mkdir -p "$root/rig" "$root/tree/deploy/linux/marimoctl" "$root/lib/modules/$version/updates"
+    cp "$package" "$root/rig/marimoctl.deb"
+    printf '#!/bin/sh\necho ../rig/marimoctl.deb\n' >"$root/tree/deploy/linux/marimoctl/package.sh"
+    printf '#!/bin/sh\nexec "$@"\n' >"$root/usr/local/bin/sudo"
+    chmod 755 "$root/tree/deploy/linux/marimoctl/package.sh" "$root/usr/local/bin/sudo"
+    cp "$rig/guest/lib.sh" "$rig/guest/booted.sh" "$root/rig/"
+    echo "$form" >"$root/rig/form"
+    blocks docs/rollout.md >"$root/rig/rollout"
+    stages docs/rollout.md >"$root/rig/stages"
+    # But for the first line, whose package DKMS builds: package-test.sh does that.
+    blocks docs/deploy.md | sed 1d >"$root/rig/deploy"
+    for file in rollout stages deploy; do
+        [ -s "$root/rig/$file" ] || { echo "boot.sh: no commands in the page ($file)" >&2; exit 1; }
+    done
+    # A link for routes, and what may be loaded.
+    cp "$built/module-$version/tcp_marimo.ko" "$root/lib/modules/$version/updates/"
+    find "$kernel/root/usr/lib/modules/$version" -name 'dummy.ko*' -exec cp {} "$root/lib/modules/$version/updates/" \;
+    cp "$kernel/root/usr/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"
+    depmod -b "$root" "$version"
+    cp "$rig"/guest/systemd/* "$root/etc/systemd/system/"
+    mkdir -p "$root/etc/systemd/network"
+    mv "$root"/etc/systemd/system/*.net* "$root/etc/systemd/network/"
+    chroot "$root" systemctl --quiet enable rig.service systemd-networkd.service
+    chroot "$root" systemctl --quiet mask serial-getty@ttyS0.service
+    echo /dev/vdb / ext4 defaults 0 0 >"$root/etc/fstab"
+    rm -f "$root/etc/resolv.conf"
+    image=$built/boot-$form.ext4
+    rm -f "$image"
+    truncate -s 1G "$image"
+    mkfs.ext4 -q -d "$root" "$image"
+    umount -R "$work"
+
+    for number in 1 2; do
+        out=$built/boot-$form-$number
+        at=$SECONDS
+        if ! boot "$kernel" switch 900 "$out" -smp 1 -drive "file=$image,if=none,id=root,format=raw" \
+            -device virtio-blk-pci,drive=root; then
+            cat "$out/checks" 2>/dev/null || true
+            status=1
+            break
+        fi
+        cat "$out/checks"
+        read -r passed failed <"$out/verdict"
+        echo "$rig/boot.sh: $form, boot $number on $version: $passed checks passed, $failed failed; the machine ran" \
+            "$((SECONDS - at)) s"
+        [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ] || status=1
+    done
+    rm -f "$image"
+done
+exit $status

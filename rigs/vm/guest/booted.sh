@@ -1,0 +1,96 @@
+# shellcheck shell=dash disable=SC1091,SC2154
+# In a Debian that has booted: what its pages tell operators to type, as they print it, and what stays over a boot. It runs
+# at each boot of one disk; which one this is a file says.
+. /rig/lib.sh
+form=$(cat /rig/form)
+stage=$(cat /rig/stage 2>/dev/null || echo 1)
+export HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C
+
+default() { cat /proc/sys/net/ipv4/tcp_congestion_control; }
+is_default() { [ "$(default)" = "$1" ]; }
+route_names() { ip route show "$1" | grep -q "congctl $2"; }
+no_route_names() { ! ip route show | grep -q congctl; }
+typed() { (cd /tree && echo "\$ $1" && sh -c "$1") 2>&1; }
+# one connection of this machine to itself, under the default
+connects() {
+    timeout 20 nc -l -N 127.0.0.1 9000 </dev/null >/tmp/got &
+    server=$!
+    sleep 1
+    echo hello | timeout 20 nc -N 127.0.0.1 9000 >/dev/null
+    wait $server
+    [ "$(cat /tmp/got)" = hello ]
+}
+counted() { marimoctl status --json >/out/status 2>&1 && grep -qE "\"$1\": [1-9]" /out/status; }
+# The commands of a file, one check for each.
+types() {
+    while read -r line; do
+        case $line in '' | '#'*) continue ;; esac
+        check "\$ $line" typed "$line"
+    done <"/rig/$1"
+}
+metric() { grep -qx "$1" /var/lib/prometheus/node-exporter/marimo.prom; }
+exposed() { systemd-analyze security --no-pager --threshold=30 "$1" >>/out/security 2>&1; }
+
+case $form$stage in
+bpf1)
+    types rollout
+    check "the unit has loaded it" contains /proc/sys/net/ipv4/tcp_available_congestion_control bpf_marimo
+    check "and set the default" is_default bpf_marimo
+    check "a connection uses it" connects
+    check "as its counters say" counted opened
+    check "without fallback" fails counted fallbacks
+    check "metrics are written under the sandbox" systemctl start marimo-metrics.service
+    check "and say that it is loaded" metric 'marimo_loaded{form="bpf_marimo"} 1'
+    check "and the default" metric 'marimo_default 1'
+    for unit in marimo marimo-default marimo-metrics; do
+        check "exposure of $unit.service is below 3" exposed $unit.service
+    done
+    check "the default goes with its unit" systemctl stop marimo-default.service
+    check "to cubic" is_default cubic
+    while read -r enable && read -r back; do
+        check "\$ $enable" typed "$enable"
+        case $enable in
+        *--default*) check "which is the default" is_default bpf_marimo ;;
+        *) check "which its route names" route_names "${enable##* }" bpf_marimo ;;
+        esac
+        check "\$ $back" typed "$back"
+        check "which leaves no route" no_route_names
+        check "and cubic" is_default cubic
+    done </rig/stages
+    check "a route again" marimoctl enable 10.2.3.0/24
+    check "stopping the unit takes it back" systemctl stop marimo.service
+    check "the route" no_route_names
+    check "and the form" lacks /proc/sys/net/ipv4/tcp_available_congestion_control bpf_marimo
+    # The second boot: networkd's route and the default, from the first moment on.
+    printf '[Route]\nDestination=10.7.0.0/16\nTCPCongestionControlAlgorithm=bpf_marimo\n' >>/etc/systemd/network/rig0.network
+    ;;
+bpf2)
+    check "the default after a boot" is_default bpf_marimo
+    check "the route of systemd-networkd after a boot" route_names 10.7.0.0/16 bpf_marimo
+    check "a connection uses it" connects
+    check "as its counters say" counted opened
+    check "no unit has failed" [ -z "$(systemctl list-units --failed --no-legend --plain marimo*)" ]
+    check "the package goes" apt-get purge -qq -y marimoctl
+    check "and the form with it" lacks /proc/sys/net/ipv4/tcp_available_congestion_control bpf_marimo
+    check "and the default" is_default cubic
+    ;;
+module1)
+    types deploy
+    check "which is the default" is_default marimo
+    ;;
+module2)
+    check "the default after a boot" is_default marimo
+    check "for which the kernel has loaded the module" [ -d /sys/module/tcp_marimo ]
+    check "a connection uses it" connects
+    check "without fallback" contains /sys/module/tcp_marimo/counters '^fallbacks 0'
+    check "and starts are told of" contains /sys/module/tcp_marimo/counters '^starts 1'
+    ;;
+esac
+journalctl -b --no-pager >"/out/journal-$stage" 2>&1
+dmesg >/out/dmesg
+nothing_in_the_log
+echo $((stage + 1)) >/rig/stage
+echo "$passed $failed" >/out/verdict
+tar -c -C /out -f /dev/vda .
+sync
+systemctl poweroff --force --force

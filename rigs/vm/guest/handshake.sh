@@ -1,0 +1,60 @@
+# What becomes of a handshake on the way, for both forms of Marimo. For busybox's sh.
+# shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
+
+# tell COUNTER...: remembers what counters say; told COUNTER: how much it has grown since. total COUNTER is the form's own.
+tell() {
+    for _counter in "$@"; do
+        eval "_before_$_counter=$(total "$_counter")"
+    done
+}
+told() { eval "echo \$(($(total "$1") - _before_$1))"; }
+
+# The first SYN of each connection is lost, and the kernel asks for no ECN in the next one.
+handshake_lost_syn() {
+    tell fallbacks fallbacks_syn syns
+    on_the_way 'ip daddr 10.9.200.2 tcp flags & (syn | ack) == syn quota until 240 bytes counter name touched drop'
+    play lost-syn 100000
+    check "SYNs were lost" [ "$(touched)" -eq 4 ]
+    check "every flow ends with its checksum intact" [ "$played$flows" = 04 ]
+    check "every connection fell back" [ "$(told fallbacks)" -eq 4 ]
+    check "for its SYN" [ "$(told fallbacks_syn)" -eq 4 ]
+    check "each SYN was sent again" [ "$(told syns)" -eq 4 ]
+}
+
+# Somebody drops each SYN that is ECT: what comes then is not, and the connection is there.
+handshake_ect_dropped() {
+    tell fallbacks fallbacks_syn syns
+    on_the_way 'ip daddr 10.9.200.2 tcp flags & (syn | ack) == syn ip ecn != not-ect counter name touched drop'
+    play ect-dropped 100000
+    check "SYNs with ECT were dropped" [ "$(touched)" -eq 4 ]
+    check "every flow ends with its checksum intact" [ "$played$flows" = 04 ]
+    check "every connection fell back for its SYN" [ "$(told fallbacks_syn)" -eq 4 ]
+}
+
+# net.ipv4.tcp_ecn_fallback = 0: a lost SYN costs no ECN.
+handshake_keeps_ecn() {
+    tell fallbacks syns
+    for _n in 0 1 2 3; do
+        in_namespace "incast-$_n" sysctl -q -w net.ipv4.tcp_ecn_fallback=0
+    done
+    on_the_way 'ip daddr 10.9.200.2 tcp flags & (syn | ack) == syn quota until 240 bytes counter name touched drop'
+    play keeps-ecn 100000
+    check "SYNs were lost" [ "$(touched)" -eq 4 ]
+    check "every flow ends with its checksum intact" [ "$played$flows" = 04 ]
+    check "and no connection fell back" [ "$(told fallbacks)" -eq 0 ]
+    check "each SYN was sent again" [ "$(told syns)" -eq 4 ]
+}
+
+# A listener that answers with SYN cookies and has tcp_ecn = 0 says in its SYN-ACK that it does ECN, and has forgotten it
+# when the connection begins: the sender hears of no mark until the queue is full.
+handshake_cookies() { # BYTES OF A FLOW
+    tell fallbacks_echo
+    in_namespace incast-r sysctl -q -w net.ipv4.tcp_syncookies=2 net.ipv4.tcp_ecn=0
+    bottleneck "limit 120000 min 15000 max 45000 avpkt 1500 burst 11 probability 1 bandwidth 40mbit ecn"
+    play cookies "$1"
+    check "every flow ends with its checksum intact" [ "$played$flows" = 04 ]
+    check "packets were marked" [ "$received" -gt 0 ]
+    check "of which the senders heard nothing" [ "$echoed" -eq 0 ]
+    check "which they found out" [ "$(told fallbacks_echo)" -eq 4 ]
+    note "marked $marked, received $received, echoed $echoed, retransmissions $retransmissions"
+}
