@@ -365,7 +365,7 @@ fault_churn() {
 fault_lost_syn() { handshake_lost_syn; }
 fault_keeps_ecn() { handshake_keeps_ecn; }
 fault_ect_dropped() { handshake_ect_dropped; }
-fault_cookies() { handshake_cookies 1500000; }
+fault_cookies() { handshake_cookies 1500000 4; }
 
 # Loaded, used and unloaded, again and again.
 fault_reload() {

@@ -106,6 +106,7 @@ network_down
 module_unloads
 
 # The BPF form, where this kernel takes it.
+status_has() { status_of && contains /out/status "$1"; }
 bpf_counts() { marimoctl status --json >/out/bpf-status 2>&1 && grep -E "\"$1\": [1-9]" /out/bpf-status >/dev/null; }
 if operated && status_of && contains /out/status '"lacking": null'; then
     check "marimoctl load" marimoctl load
@@ -120,12 +121,19 @@ if operated && status_of && contains /out/status '"lacking": null'; then
     network_down
     . /rig/handshake.sh
     total() { marimoctl status --json | sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p"; }
-    for handshake in lost_syn keeps_ecn ect_dropped "cookies 4000000"; do
+    for handshake in lost_syn keeps_ecn ect_dropped "cookies 4000000 1"; do
         network 4
         receiver bpf_marimo
         # shellcheck disable=SC2086 # a name and its argument
         handshake_$handshake
         network_down
     done
+    # A default that is refused in a namespace costs a copy for good; it is told from those that wait.
+    ip netns add refusing
+    check "a namespace cannot make it its default" fails in_namespace refusing \
+        sysctl -q -w net.ipv4.tcp_congestion_control=bpf_marimo
+    ip netns del refusing
     check "marimoctl unload" marimoctl unload
+    eventually "no copy waits" status_has '"draining": 0'
+    note "of which the kernel keeps $(sed -n 's/.*"held": \([0-9]*\).*/\1/p' /out/status)"
 fi

@@ -11,10 +11,10 @@
 
 use crate::{
     failure::{Failure, Outcome, While},
-    layout::{Counters, Knots, NAME, Plain, Settings},
+    layout::{Counters, Knots, Plain, Settings},
 };
 use libbpf_rs::{
-    Link, MapCore, MapFlags, MapHandle, MapType, PrintLevel,
+    Link, MapCore, MapFlags, MapHandle, PrintLevel, ProgramType,
     btf::{Btf, ReferencesType as _, types},
     query,
 };
@@ -283,10 +283,46 @@ pub fn counters(map: &impl MapCore) -> Outcome<Counters> {
     })
 }
 
-/// Copies of bpf_marimo in the kernel: the registered one, and those that only wait for their last connection.
-pub fn copies() -> usize {
-    query::MapInfoIter::default().filter(|map| map.ty == MapType::StructOps && map.name == *NAME).count()
+/// Copies of bpf_marimo in the kernel that are registered no more.
+#[derive(Default)]
+pub struct Copies {
+    /// With open connections, for which they wait.
+    pub draining: usize,
+    /// Without: the kernel does not let them go. It keeps one for each default that it refuses in a network namespace
+    /// (`tcp_set_default_congestion_control` takes a reference and does not give it back), until the next boot.
+    pub held: usize,
 }
+
+/// Looks for copies by their programs, of which each has one for acknowledgements.
+pub fn copies(registered: Option<&Loaded>) -> Outcome<Copies> {
+    let own = registered.map(|loaded| query_info(loaded.map("counters"))).transpose()?;
+    let with_maps = query::ProgInfoQueryOptions::default().include_map_ids(true);
+    let programs = query::ProgInfoIter::with_query_opts(with_maps)
+        .filter(|program| program.ty == ProgramType::StructOps && program.name == *PROGRAM);
+    let mut copies = Copies::default();
+    for program in programs {
+        let maps = program.map_ids.iter().filter(|id| Some(**id) != own);
+        // Another may have gone since.
+        let mut counters =
+            maps.filter_map(|id| MapHandle::from_map_id(*id).ok()).filter(|map| map.name() == "counters");
+        if let Some(counters) = counters.next() {
+            let cpus = counters.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read counters")?;
+            // The first two are the same in all versions.
+            let open = |cpu: &Vec<u8>| {
+                let number = |at: usize| {
+                    cpu.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
+                };
+                number(0).wrapping_sub(number(8))
+            };
+            let open = cpus.unwrap_or_default().iter().map(open).fold(0, u64::wrapping_add);
+            *(if open > 0 { &mut copies.draining } else { &mut copies.held }) += 1;
+        }
+    }
+    Ok(copies)
+}
+
+/// What the kernel keeps of the name `marimo_cong_control`.
+const PROGRAM: &str = "marimo_cong_con";
 
 /// Removes what is pinned.
 pub fn remove_pins() -> Outcome {

@@ -23,6 +23,8 @@ pub struct Status {
     pub bpf: Option<Bpf>,
     /// Copies that were unloaded and wait for their last connection.
     pub draining: usize,
+    /// Copies that were unloaded and have none, but the kernel keeps them.
+    pub held: usize,
     /// Pins that a load which did not end had left.
     pub leftovers: bool,
     /// The kernel module, where it is loaded.
@@ -62,11 +64,13 @@ pub struct Module {
 /// Asks the kernel.
 pub fn gather() -> Outcome<Status> {
     let loaded = Loaded::open();
+    let copies = bpf::copies(loaded.as_ref())?;
     let bpf = loaded.as_ref().map(describe_bpf).transpose()?;
     let module = if module::loaded() { Some(describe_module()?) } else { None };
     Ok(Status {
         lacking: bpf::lacking(),
-        draining: bpf::copies().saturating_sub(usize::from(bpf.is_some())),
+        draining: copies.draining,
+        held: copies.held,
         leftovers: bpf.is_none() && fs::metadata(PINS).is_ok(),
         bpf,
         module,
@@ -134,6 +138,13 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
     }
     if status.draining > 0 {
         say!("{NAME}: {} unloaded copies wait for their last connection", status.draining);
+    }
+    if status.held > 0 {
+        say!(
+            "{NAME}: the kernel keeps {} unloaded copies without connections, as for each default that it refused in a \
+             network namespace",
+            status.held
+        );
     }
     match &status.module {
         None => say!("{}: not loaded", module::NAME),
