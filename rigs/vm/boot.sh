@@ -35,6 +35,8 @@ module "$kernel"
 package=$(deploy/linux/marimoctl/package.sh)
 base=$(rigs/debian/root.sh --newest boot systemd-sysv udev iproute2 kmod procps netcat-openbsd libelf1t64 zlib1g)
 
+# quoted PAGE REGEXP: what it has between back quotes in the rows of tables, as far as that matches.
+quoted() { sed -n '/^|/p' "$1" | grep -oE '`[^`]+`' | tr -d '`' | grep -E "$2"; }
 # blocks PAGE: the lines of its blocks of sh.
 blocks() { awk '/^```sh/ { on = 1; next } /^```/ { on = 0 } on' "$1"; }
 # stages PAGE: the commands of the table of stages, each followed by the one that takes it back.
@@ -62,7 +64,15 @@ for form in "${forms[@]}"; do
     stages docs/rollout.md >"$root/rig/stages"
     # But for the first line, whose package DKMS builds: package-test.sh does that.
     blocks docs/deploy.md | sed 1d >"$root/rig/deploy"
-    for file in rollout stages deploy; do
+    # What marimoctl's page shows first, and what the module's tells to type for routes, the default and the table; the
+    # simulator, which calibrates for minutes in an emulated machine, is its result.
+    sed -n 's/^    \(marimoctl .*\)/\1/p' deploy/linux/marimoctl/README.md >"$root/rig/marimoctl"
+    { quoted deploy/linux/tcp_marimo/README.md '^(ip route replace|sysctl net.ipv4.tcp_congestion)'
+        blocks deploy/linux/tcp_marimo/README.md | grep '^incast calibrate'; } >"$root/rig/module"
+    printf '#!/bin/sh\ncp /rig/marimo-f.table f.table\n' >"$root/usr/local/bin/incast"
+    chmod 755 "$root/usr/local/bin/incast"
+    cp deploy/core/marimo-f.table "$root/rig/"
+    for file in rollout stages deploy marimoctl module; do
         [ -s "$root/rig/$file" ] || { echo "boot.sh: no commands in the page ($file)" >&2; exit 1; }
     done
     # A link for routes, and what may be loaded.

@@ -61,6 +61,10 @@ bpf1)
     check "stopping the unit takes it back" systemctl stop marimo.service
     check "the route" no_route_names
     check "and the form" lacks /proc/sys/net/ipv4/tcp_available_congestion_control bpf_marimo
+    types marimoctl
+    check "which its route names" route_names 10.2.3.0/24 bpf_marimo
+    check "marimoctl rollback" marimoctl rollback
+    check "marimoctl unload" marimoctl unload
     # The second boot: networkd's route and the default, from the first moment on.
     printf '[Route]\nDestination=10.7.0.0/16\nTCPCongestionControlAlgorithm=bpf_marimo\n' >>/etc/systemd/network/rig0.network
     ;;
@@ -84,6 +88,9 @@ module2)
     check "a connection uses it" connects
     check "without fallback" contains /sys/module/tcp_marimo/counters '^fallbacks 0'
     check "and starts are told of" contains /sys/module/tcp_marimo/counters '^starts 1'
+    types module
+    check "the route names it" route_names 10.0.0.0/8 marimo
+    check "the table has been replaced" contains /sys/module/tcp_marimo/counters '^tables 1'
     ;;
 esac
 journalctl -b --no-pager >"/out/journal-$stage" 2>&1

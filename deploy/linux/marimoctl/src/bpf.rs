@@ -289,7 +289,8 @@ pub struct Copies {
     /// With open connections, for which they wait.
     pub draining: usize,
     /// Without: the kernel does not let them go. It keeps one for each default that it refuses in a network namespace
-    /// (`tcp_set_default_congestion_control` takes a reference and does not give it back), until the next boot.
+    /// (`tcp_set_default_congestion_control` takes a reference and does not give it back; 7.2 is so, 7.3.4 is
+    /// not), until the next boot.
     pub held: usize,
 }
 
@@ -306,7 +307,8 @@ pub fn copies(registered: Option<&Loaded>) -> Outcome<Copies> {
         let mut counters =
             maps.filter_map(|id| MapHandle::from_map_id(*id).ok()).filter(|map| map.name() == "counters");
         if let Some(counters) = counters.next() {
-            let cpus = counters.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read counters")?;
+            let cpus =
+                counters.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read counters")?;
             // The first two are the same in all versions.
             let open = |cpu: &Vec<u8>| {
                 let number = |at: usize| {
