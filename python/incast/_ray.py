@@ -1,6 +1,6 @@
 """Runs of a sweep on a Ray cluster.
 
-A task is a list of runs that cost about the same as those of other tasks, and says what it needs: cores and memory. It knows
+A task is a list of runs, long ones first and short ones at the end, and says what it needs: cores and memory. It knows
 scenarios and the files that they name by their content, so that it can be done anywhere, and twice: equal runs have equal
 results. What it did comes back through Ray's object store, or stays in the results' folder where its node sees that. Then the
 runs of each point are joined as ``incast gather`` joins those of shards.
@@ -295,10 +295,14 @@ class Driver:
                     self.staging.parent.rmdir()
 
     def _run(self, pool: ThreadPoolExecutor, waiting: dict[Any, Task], joins: dict[Future[list[str]], str]) -> None:
-        single: list[Task] = []
-        for name, scenario in self.scenarios.items():
-            sources = self._sources(name)
-            single += self._ask(name, _incast.missing(scenario._inner, out=self.folder, sources=sources, **self.selection))
+        def missing(name: str) -> list[str]:
+            inner, sources = self.scenarios[name]._inner, self._sources(name)
+            return _incast.missing(inner, out=self.folder, sources=sources, **self.selection)
+
+        def ask(name: str) -> list[Task]:
+            return self._ask(name, missing(name))
+
+        single = [task for tasks in pool.map(ask, self.scenarios) for task in tasks]
         todo = divide(single, max(1.0, self.ray.cluster_resources().get("CPU", 1.0)))
         remote = self.ray.remote(max_retries=RETRIES, num_cpus=self.how.threads)(work)
         portables, contents = self._portables()

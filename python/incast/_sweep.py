@@ -164,7 +164,8 @@ def sweep(
     if twice := [axis for axis in [*(grid or {}), *_axes(zip)] if axis in scenario.axes]:
         raise ValueError(f"found {twice[0]}, which the scenario's own grid varies; allowed are other axes")
     all_points = [json.loads(to_json(point, "")) for point in points(grid, zip)]
-    scenarios = [_at(scenario, point) for point in all_points]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        scenarios = list(pool.map(lambda point: _at(scenario, point), all_points))
     for warning in dict.fromkeys(warning for one in scenarios for warning in one.warnings):
         warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
     store = Store(out, write=True) if is_url(out) else None
