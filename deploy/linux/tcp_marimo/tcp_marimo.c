@@ -322,8 +322,11 @@ static void marimo_tcp_start(struct sock *sk)
 static void marimo_tcp_release(struct sock *sk)
 {
 	/* Called as well for sockets that never connected: listeners. */
-	if (marimo_tcp_begun(inet_csk_ca(sk)))
-		atomic_dec(&marimo_counters.connections);
+	if (!marimo_tcp_begun(inet_csk_ca(sk)))
+		return;
+	atomic_dec(&marimo_counters.connections);
+	/* The next congestion control would go on with what a test set. */
+	marimo_set_mark(sk, false);
 }
 
 static void marimo_tcp_control(struct sock *sk, const struct rate_sample *rs)

@@ -158,6 +158,11 @@ static void test_ecn_is_tested_after_a_loss(void)
 		EQUAL(mock_ect(tp), 2);
 		lose(tp);
 		EQUAL(mock_ect(tp), 3);
+		/* Nor does another congestion control inherit it. */
+		marimo.release(sk);
+		EQUAL(mock_ect(tp), 2);
+		atomic_inc(&marimo_counters.connections);
+		marimo_set_mark(sk, true);
 		if (family == AF_INET6)
 			EQUAL(mock_ipv6.tclass & 3, 3);
 		for (count = fill(tp); count; count--) {
