@@ -47,7 +47,7 @@ enum marimo_tcp_state {
 #define MARIMO_TCP_RUN 8u /* the last acknowledgement carried an echo */
 #define MARIMO_TCP_SAFE 16u /* progress without further losses (RFC 9937) */
 #define MARIMO_TCP_SEEN 32u /* a mark has been echoed, once at least */
-#define MARIMO_TCP_DOUBT 192u /* why ECN may not work: enum marimo_tcp_doubt */
+#define MARIMO_TCP_DOUBT 192u /* a test of ECN: enum marimo_tcp_doubt */
 
 /*
  * A loss before any mark puts ECN into doubt: the queue that was full should
@@ -55,15 +55,21 @@ enum marimo_tcp_state {
  * peer may not know that ECN was negotiated (a listener that answered with a
  * SYN cookie). Hosts that can mark packets themselves test it with CE on what
  * they send next, which must be echoed (RFC 9002, section 8.3; RFC 8311 has
- * the nonce of RFC 3540 replaced by such tests). Others take the third loss
- * before any mark for an answer.
+ * the nonce of RFC 3540 replaced by such tests); until that is acknowledged no
+ * mark counts. Two tests in succession without an echo are an answer, as the
+ * acknowledgement with the only one may be lost. Hosts that cannot mark take
+ * the third loss before any mark for one.
  */
 enum marimo_tcp_doubt {
 	MARIMO_TCP_NO_DOUBT = 0,
-	MARIMO_TCP_TEST = 64, /* to be tested, or the first loss */
-	MARIMO_TCP_TESTING = 128, /* what leaves carries CE, or the second */
+	MARIMO_TCP_TEST = 64, /* to be tested */
+	MARIMO_TCP_TESTING = 128, /* what leaves carries CE */
 	MARIMO_TCP_TESTED = 192, /* that is on its way */
 };
+
+/* Losses before any mark, or tests without an echo, at which ECN has failed. */
+#define MARIMO_TCP_LOSSES 3u
+#define MARIMO_TCP_TESTS 2u
 
 /* What is known of how the peer echoes CE: struct marimo_tcp.peer. */
 #define MARIMO_TCP_PEER_LATCHES 32u /* suspected: an error once in 2^32 */
@@ -99,7 +105,8 @@ enum marimo_tcp_doubt {
  * @flags: MARIMO_TCP_CE and so on
  * @undo_flags: @core's flags before that reduction
  * @peer: evidence that the peer latches its echo, in bits
- * @run_bits: what the run of echoes under way can add to it
+ * @run_bits: what the run of echoes under way can add to it; before any mark,
+ *	how often ECN was found not to work
  */
 struct marimo_tcp {
 	struct marimo core;
@@ -192,8 +199,8 @@ struct marimo_tcp_sample {
 #define MARIMO_TCP_DID_EPOCH 64u /* an epoch ended */
 #define MARIMO_TCP_DID_SUSPECT 128u /* the peer's echo was found inflated */
 #define MARIMO_TCP_DID_INIT 256u /* marimo_init(), window and threshold set */
-#define MARIMO_TCP_DID_FAIL 1024u /* ECN has failed: another's connection */
 #define MARIMO_TCP_DID_RESIZE 512u /* first of all, windows: packets grew */
+#define MARIMO_TCP_DID_FAIL 1024u /* ECN has failed: another's connection */
 
 /**
  * struct marimo_tcp_decision - what the socket is to be
@@ -247,7 +254,8 @@ static inline __UINT16_TYPE__ marimo_tcp_u16(marimo_u32 a)
 }
 
 /*
- * A probe may have found a larger MTU. Linux scales its own window, too.
+ * Packets may have grown: a probe has found a larger MTU, or the peer's window
+ * has opened beyond two small packets. Linux scales its own window, too.
  *
  * Return: MARIMO_TCP_DID_RESIZE if windows have become fewer packets.
  */
@@ -426,26 +434,33 @@ static inline void marimo_tcp_set_doubt(struct marimo_tcp *m, marimo_u32 doubt)
 	m->flags = (marimo_u8)((m->flags & ~MARIMO_TCP_DOUBT) | doubt);
 }
 
+/* One more reason to think that ECN does not work; before any mark. */
+static inline void marimo_tcp_suspect(struct marimo_tcp *m, marimo_u32 most,
+				      struct marimo_tcp_decision *out)
+{
+	m->run_bits++;
+	if (m->run_bits < most)
+		return;
+	m->run_bits = 0;
+	marimo_tcp_set_doubt(m, MARIMO_TCP_NO_DOUBT);
+	out->events |= MARIMO_TCP_DID_FAIL;
+}
+
 /* A loss or a timeout, maybe that of a test. */
 static inline void marimo_tcp_doubt(struct marimo_tcp *m,
 				    const struct marimo_tcp_sample *in,
 				    struct marimo_tcp_decision *out)
 {
-	marimo_u32 doubt = m->flags & MARIMO_TCP_DOUBT;
-
 	if ((m->flags & MARIMO_TCP_SEEN) || in->exact)
 		return;
 	if (in->marks)
 		marimo_tcp_set_doubt(m, MARIMO_TCP_TEST);
-	else if (doubt == MARIMO_TCP_TESTING)
-		out->events |= MARIMO_TCP_DID_FAIL;
 	else
-		marimo_tcp_set_doubt(m, doubt + MARIMO_TCP_TEST);
+		marimo_tcp_suspect(m, MARIMO_TCP_LOSSES, out);
 }
 
 /*
- * What an acknowledgement says of ECN. Echoes of marks of the host's own are
- * no load.
+ * What an acknowledgement says of ECN.
  *
  * Return: how many of the marks count.
  */
@@ -456,14 +471,13 @@ static inline marimo_u32 marimo_tcp_test(struct marimo_tcp *m,
 {
 	marimo_u32 doubt = m->flags & MARIMO_TCP_DOUBT;
 
-	if (marked)
+	if (marked && !(m->flags & MARIMO_TCP_SEEN)) {
 		m->flags |= MARIMO_TCP_SEEN;
-	if (!in->marks || !doubt) {
-		if (marked)
-			marimo_tcp_set_doubt(m, MARIMO_TCP_NO_DOUBT);
-		return marked;
+		m->run_bits = 0;
 	}
 	switch (doubt) {
+	case MARIMO_TCP_NO_DOUBT:
+		return marked;
 	case MARIMO_TCP_TEST:
 		if (m->flags & MARIMO_TCP_SEEN) {
 			marimo_tcp_set_doubt(m, MARIMO_TCP_NO_DOUBT);
@@ -479,10 +493,13 @@ static inline marimo_u32 marimo_tcp_test(struct marimo_tcp *m,
 		}
 		return 0;
 	default:
-		if (!marimo_before(in->una, m->run_end)) {
+		if (marimo_before(in->una, m->run_end))
+			return 0;
+		if (m->flags & MARIMO_TCP_SEEN) {
 			marimo_tcp_set_doubt(m, MARIMO_TCP_NO_DOUBT);
-			if (!(m->flags & MARIMO_TCP_SEEN))
-				out->events |= MARIMO_TCP_DID_FAIL;
+		} else {
+			marimo_tcp_set_doubt(m, MARIMO_TCP_TEST);
+			marimo_tcp_suspect(m, MARIMO_TCP_TESTS, out);
 		}
 		return 0;
 	}
@@ -768,7 +785,9 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
 		return 0;
 	marimo_tcp_deliver(m, c, table, in, out);
 	marimo_on_timeout(&m->core, c, in->next);
-	marimo_tcp_doubt(m, in, out);
+	/* Of an episode, which may take many timeouts, one. */
+	if (expired)
+		marimo_tcp_doubt(m, in, out);
 	out->events |= MARIMO_TCP_DID_TIMEOUT;
 	in->state = in->becomes;
 	marimo_tcp_decide(m, c, in, out);
@@ -793,6 +812,10 @@ static inline marimo_u32 marimo_tcp_on_undo(struct marimo_tcp *m,
 {
 	if (m->flags & MARIMO_TCP_UNDO) {
 		m->flags &= (marimo_u8)~MARIMO_TCP_UNDO;
+		/* It was no loss. */
+		if (!(m->flags & MARIMO_TCP_SEEN) && m->run_bits &&
+		    !(m->flags & MARIMO_TCP_DOUBT))
+			m->run_bits--;
 		m->core.window = marimo_max(m->core.window, m->undo_window);
 		m->core.threshold = marimo_max(m->core.threshold,
 					       m->undo_threshold);
@@ -846,6 +869,9 @@ static inline int marimo_tcp_on_start(struct marimo_tcp *m,
 	out->ack.next = in->next;
 	out->ack.limited = 0;
 	out->events = MARIMO_TCP_DID_IDLE | resized;
+	/* Nobody can tell what of a whole window carried CE. */
+	if ((m->flags & MARIMO_TCP_DOUBT) == MARIMO_TCP_TESTING)
+		marimo_tcp_set_doubt(m, MARIMO_TCP_TEST);
 	marimo_on_idle(&m->core, in->next);
 	if (in->restart) {
 		/* 65535 packets halve to none in 16 steps. */

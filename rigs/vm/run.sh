@@ -50,7 +50,7 @@ alone
 started=$SECONDS
 kernel=$("$rig/kernel.sh" "$series") || {
     status=$?
-    [ $status -ne 3 ] || { echo "skipped: $rig --kernel $series (not in Debian's archive any more)"; exit 0; }
+    [ $status -ne 3 ] || [ "${CI:-}" = true ] || { echo "skipped: $rig --kernel $series (not in Debian's archive any more)"; exit 0; }
     exit $status
 }
 version=$(cat "$kernel/version")

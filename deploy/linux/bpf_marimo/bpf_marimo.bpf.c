@@ -305,6 +305,30 @@ static ALWAYS_INLINE int fall_back(struct sock *sk)
 	return 1;
 }
 
+/*
+ * ECN was negotiated, but marks are not echoed. The kernel sets ECT by what was
+ * negotiated, whatever the congestion control is; with this it also ends the
+ * echo of the marks that arrive here.
+ */
+static ALWAYS_INLINE void check_ecn(struct sock *sk,
+				    const struct marimo_tcp_decision *out)
+{
+	struct tcp_sock *tp = tcp(sk);
+
+	if (!(out->events & MARIMO_TCP_DID_FAIL) || !fall_back(sk))
+		return;
+	COUNT(fallbacks_echo, 1);
+	tp->ecn_flags &= ~(TCP_ECN_OK | TCP_ECN_MODE_ACCECN);
+}
+
+/* Whether a SYN that is sent again asks for no ECN. */
+static ALWAYS_INLINE u32 ecn_fallback(struct sock *sk)
+{
+	const struct net *net = sk->__sk_common.skc_net.net;
+
+	return net->ipv4.sysctl_tcp_ecn_fallback;
+}
+
 SEC("struct_ops")
 int marimo_initialise(u64 *arguments)
 {
@@ -318,11 +342,8 @@ int marimo_initialise(u64 *arguments)
 
 	if (!has_ecn(sk) && state != TCP_CLOSE && state != TCP_LISTEN &&
 	    fall_back(sk)) {
-		/*
-		 * The kernel's SYN asks for no ECN when it is sent again
-		 * (net.ipv4.tcp_ecn_fallback).
-		 */
-		if (tp->total_retrans && !tp->data_segs_out)
+		if (state == TCP_ESTABLISHED && tp->total_retrans &&
+		    !tp->data_segs_out && ecn_fallback(sk))
 			COUNT(fallbacks_syn, 1);
 		return 0;
 	}
@@ -376,6 +397,7 @@ int marimo_cong_control(u64 *arguments)
 	if (m.tcp.core.window < window)
 		COUNT(decreases, 1);
 	tell(sk, &m, &out);
+	check_ecn(sk, &out);
 	return 0;
 }
 
@@ -386,11 +408,8 @@ int marimo_cong_control(u64 *arguments)
  */
 static ALWAYS_INLINE void syn_again(struct sock *sk)
 {
-	const struct net *net = sk->__sk_common.skc_net.net;
-
 	COUNT(syns, 1);
-	if ((net->ipv4.sysctl_tcp_ecn_fallback || tcp(sk)->total_retrans) &&
-	    fall_back(sk))
+	if ((ecn_fallback(sk) || tcp(sk)->total_retrans) && fall_back(sk))
 		COUNT(fallbacks_syn, 1);
 }
 
@@ -420,8 +439,7 @@ int marimo_set_state(u64 *arguments)
 		keep(sk, &m);
 		apply(sk, &out);
 		tell(sk, &m, &out);
-		if (out.events & MARIMO_TCP_DID_FAIL && fall_back(sk))
-			COUNT(fallbacks_echo, 1);
+		check_ecn(sk, &out);
 	} else {
 		keep(sk, &m);
 	}

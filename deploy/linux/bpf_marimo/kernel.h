@@ -200,6 +200,7 @@ struct tcp_congestion_ops {
 #define TCP_ECN_DEMAND_CWR 4u
 #define TCP_ECN_MODE_ACCECN 16u /* AccECN was; no bit of older kernels */
 
+#define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT 2
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10

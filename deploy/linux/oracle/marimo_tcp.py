@@ -135,8 +135,15 @@ class Doubt:
     """Whether ECN works, if a loss came before any mark: by CE of one's own (RFC 9002, section 8.3), or by further losses."""
 
     def __init__(self):
-        self.seen, self.losses = False, 0
+        self.seen = False
+        self.bad = 0  # losses, or tests without an echo
         self.test = None  # "wanted", ("under way", from), ("sent", until)
+
+    def one_more(self, most):
+        self.bad = (self.bad + 1) % most
+        if self.bad == 0:
+            self.test = None
+        return self.bad == 0
 
     def loss(self, now):
         """Returns whether ECN has failed."""
@@ -145,19 +152,20 @@ class Doubt:
         if now["marks"]:
             self.test = "wanted"
             return False
-        self.losses += 1
-        if self.losses < 3:
-            return False
-        self.losses = 2
-        return True
+        return self.one_more(3)
+
+    def undone(self):
+        if not self.seen and self.test is None:
+            self.bad = max(self.bad - 1, 0)
+
+    def idle(self):
+        if isinstance(self.test, tuple) and self.test[0] == "under way":
+            self.test = "wanted"
 
     def ack(self, now, marked):
         """Returns how many of the marks count, and whether ECN has failed."""
-        self.seen = self.seen or marked > 0
-        if not now["marks"]:
-            if marked:
-                self.losses, self.test = 0, None
-            return marked, False
+        if marked and not self.seen:
+            self.seen, self.bad = True, 0
         if self.test is None:
             return marked, False
         if self.test == "wanted":
@@ -171,10 +179,10 @@ class Doubt:
             if now["next"] != position:
                 self.test = ("sent", now["next"])
             return 0, False
-        if core.at_least(now["una"], position):
-            self.test = None
-            return 0, not self.seen
-        return 0, False
+        if not core.at_least(now["una"], position):
+            return 0, False
+        self.test = None if self.seen else "wanted"
+        return 0, not self.seen and self.one_more(2)
 
     def marks(self, now):
         return int(bool(now["marks"]) and isinstance(self.test, tuple) and self.test[0] == "under way")
@@ -308,13 +316,15 @@ class Tcp:
             return self.nothing()
         events = self.deliver(now)
         self.core.on_timeout(now["next"])
-        events |= FAIL if self.doubt.loss(now) else 0
+        if announced and self.doubt.loss(now):
+            events |= FAIL
         return self.decision(now, new, events + TIMEOUT, least=now["pipe"] + 1)
 
     def on_undo(self):
         if self.saved:
             window, threshold, rho, phase = self.saved
             self.saved = None
+            self.doubt.undone()
             self.core.window = max(self.core.window, window)
             self.core.threshold = max(self.core.threshold, threshold)
             self.core.estimator.rho = rho
@@ -330,6 +340,7 @@ class Tcp:
         if now["flight"] or not now["timeout"] or now["idle"] <= now["timeout"]:
             return self.nothing()
         events = IDLE + self.resize(now)
+        self.doubt.idle()
         self.core.on_idle(now["next"])
         if now["restart"]:
             window = self.core.window
@@ -636,7 +647,11 @@ def vectors():
             flow.rounds(2, 0)
             flow.lose(1)
             for chance in chances:
-                flow.rounds(1, chance)
+                flow.rounds(2, chance)
+            flow.idle(60)
+            flow.lose(1)
+            flow.idle(60)
+            flow.rounds(2, 0)
         flow = Flow(writer, rng, start=900, marks=1)
         flow.rounds(1, 0)
         flow.lose(1)

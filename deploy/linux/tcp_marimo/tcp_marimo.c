@@ -131,7 +131,7 @@ struct marimo_f {
  * @connections: connections that run Marimo now
  * @fallbacks: connections without ECN, left to Reno
  * @fallbacks_syn: of these, as their SYN was sent again, which asks for none
- * @fallbacks_echo: of these, as a test of ECN had failed
+ * @fallbacks_echo: of these, as marks were not echoed
  * @syns: SYNs that were sent again, without ECT
  * @latched: how often a peer came to seem to echo as RFC 3168 says
  * @tables: tables accepted
@@ -170,6 +170,16 @@ static inline void tcp_snd_cwnd_set(struct tcp_sock *tp, u32 window)
 {
 	tp->snd_cwnd = window;
 }
+#endif
+
+/*
+ * Whether CE that a socket is given is sent. Newer kernels set ECT(0) with each
+ * segment of data, whatever was set before.
+ */
+#ifdef MARIMO_HAVE_ECN_XMIT_CLEARS
+#define MARIMO_CAN_MARK 0
+#else
+#define MARIMO_CAN_MARK 1
 #endif
 
 static bool marimo_has_ecn(const struct tcp_sock *tp)
@@ -226,10 +236,10 @@ static void marimo_sample(const struct sock *sk, struct marimo_tcp_sample *in)
 	in->limited = tp->is_cwnd_limited;
 	in->exact = marimo_has_accecn(tp);
 	in->restart = 0;
-	in->marks = 1;
+	in->marks = MARIMO_CAN_MARK;
 }
 
-/* CE on what is sent until the next acknowledgement, or ECT(0) again. */
+/* CE on what is sent from now on, or ECT(0) again. */
 static void marimo_set_mark(struct sock *sk, bool mark)
 {
 	if (mark == INET_ECN_is_ce(inet_sk(sk)->tos))
@@ -289,6 +299,30 @@ static void marimo_fall_back(struct sock *sk)
 	atomic_inc(&marimo_counters.fallbacks);
 }
 
+/*
+ * ECN was negotiated, but marks are not echoed. The kernel sets ECT by what was
+ * negotiated, whatever the congestion control is; with this it also ends the
+ * echo of the marks that arrive here.
+ */
+static void marimo_forget_ecn(struct sock *sk)
+{
+#ifdef MARIMO_HAVE_ECN_MODE
+	tcp_ecn_mode_set(tcp_sk(sk), TCP_ECN_DISABLED);
+#else
+	tcp_sk(sk)->ecn_flags &= ~TCP_ECN_OK;
+#endif
+}
+
+/* Whether this end opened the connection, and had to send its SYN again. */
+static bool marimo_lost_syn(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return sk->sk_state == TCP_ESTABLISHED && tp->total_retrans &&
+	       !tp->data_segs_out &&
+	       READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_ecn_fallback);
+}
+
 static void marimo_tcp_start(struct sock *sk)
 {
 	struct marimo_tcp *m = inet_csk_ca(sk);
@@ -297,11 +331,7 @@ static void marimo_tcp_start(struct sock *sk)
 
 	if (!marimo_has_ecn(tcp_sk(sk)) &&
 	    sk->sk_state != TCP_LISTEN && sk->sk_state != TCP_CLOSE) {
-		/*
-		 * The kernel's SYN asks for no ECN when it is sent again
-		 * (net.ipv4.tcp_ecn_fallback).
-		 */
-		if (tcp_sk(sk)->total_retrans && !tcp_sk(sk)->data_segs_out)
+		if (marimo_lost_syn(sk))
 			atomic_inc(&marimo_counters.fallbacks_syn);
 		marimo_fall_back(sk);
 		return;
@@ -329,6 +359,18 @@ static void marimo_tcp_release(struct sock *sk)
 	marimo_set_mark(sk, false);
 }
 
+/* Leaves a connection whose ECN has failed. */
+static void marimo_check_ecn(struct sock *sk,
+			     const struct marimo_tcp_decision *out)
+{
+	if (likely(!(out->events & MARIMO_TCP_DID_FAIL)))
+		return;
+	atomic_inc(&marimo_counters.fallbacks_echo);
+	marimo_tcp_release(sk);
+	marimo_forget_ecn(sk);
+	marimo_fall_back(sk);
+}
+
 static void marimo_tcp_control(struct sock *sk, const struct rate_sample *rs)
 {
 	struct marimo_tcp *m = inet_csk_ca(sk);
@@ -352,11 +394,7 @@ static void marimo_tcp_control(struct sock *sk, const struct rate_sample *rs)
 	rcu_read_unlock();
 	marimo_apply(sk, &out);
 	marimo_trace(sk, m, &in, &out);
-	if (unlikely(out.events & MARIMO_TCP_DID_FAIL)) {
-		atomic_inc(&marimo_counters.fallbacks_echo);
-		marimo_tcp_release(sk);
-		marimo_fall_back(sk);
-	}
+	marimo_check_ecn(sk, &out);
 }
 
 #ifdef MARIMO_HAVE_CONTROL_FLAG
@@ -398,6 +436,7 @@ static void marimo_set_state(struct sock *sk, u8 state)
 		return;
 	marimo_apply(sk, &out);
 	marimo_trace(sk, m, &in, &out);
+	marimo_check_ecn(sk, &out);
 }
 
 /* Receiver: the kernel puts ECE on acknowledgements while CWR is demanded. */
@@ -918,12 +957,11 @@ static int __init marimo_register(void)
 	BUILD_BUG_ON(TCP_INFINITE_SSTHRESH != MARIMO_TCP_NO_THRESHOLD);
 
 	if (LINUX_VERSION_CODE >= KERNEL_VERSION(MARIMO_NEWEST_MAJOR,
-						 MARIMO_NEWEST_MINOR + 1, 0)) {
-		if (!any_kernel) {
-			pr_err("this kernel is newer than %d.%d, the newest that this was tried on; any_kernel=1 loads it all the same\n",
-			       MARIMO_NEWEST_MAJOR, MARIMO_NEWEST_MINOR);
-			return -EOPNOTSUPP;
-		}
+						 MARIMO_NEWEST_MINOR + 1, 0) &&
+	    !any_kernel) {
+		pr_err("this kernel is newer than %d.%d, the newest that this was tried on; any_kernel=1 loads it all the same\n",
+		       MARIMO_NEWEST_MAJOR, MARIMO_NEWEST_MINOR);
+		return -EOPNOTSUPP;
 	}
 	error = marimo_configure(&marimo_config);
 	if (error)

@@ -51,10 +51,22 @@ handshake_cookies() { # BYTES OF A FLOW, LEAST THAT FIND OUT
     tell fallbacks_echo
     in_namespace incast-r sysctl -q -w net.ipv4.tcp_syncookies=2 net.ipv4.tcp_ecn=0
     bottleneck "limit 120000 min 15000 max 45000 avpkt 1500 burst 11 probability 1 bandwidth 40mbit ecn"
+    # After it fell back a sender's data has no ECT.
+    in_namespace incast-switch nft -f - <<'RULES'
+table ip way {
+    counter plain {}
+    chain way {
+        type filter hook forward priority 0
+        ip daddr 10.9.200.2 ip ecn not-ect ip length > 1000 counter name plain
+    }
+}
+RULES
     play cookies "$1"
+    plain=$(in_namespace incast-switch nft list counter ip way plain | sed -n 's/.*packets \([0-9]*\) .*/\1/p')
     check "every flow ends with its checksum intact" [ "$played$flows" = 04 ]
     check "packets were marked" [ "$received" -gt 0 ]
     check "of which the senders heard nothing" [ "$echoed" -eq 0 ]
     check "which they found out" within "$(told fallbacks_echo)" "$2" 4
-    note "marked $marked, received $received, echoed $echoed, retransmissions $retransmissions"
+    check "and sent what came then without ECT" [ "$plain" -gt 0 ]
+    note "marked $marked, received $received, echoed $echoed, retransmissions $retransmissions, without ECT $plain"
 }

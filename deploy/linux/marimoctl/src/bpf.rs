@@ -146,7 +146,7 @@ pub fn unknown() -> Option<String> {
         ));
     }
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    (series(&release)? > NEWEST).then(|| {
+    series(&release).is_none_or(|series| series > NEWEST).then(|| {
         format!("kernel {release} is newer than {}.{}, the newest that this was tried on", NEWEST.0, NEWEST.1)
     })
 }
@@ -288,7 +288,8 @@ pub fn counters(map: &impl MapCore) -> Outcome<Counters> {
 pub struct Copies {
     /// With open connections, for which they wait.
     pub draining: usize,
-    /// Without: the kernel does not let them go. It keeps one for each default that it refuses in a network namespace
+    /// Without: a listener or a socket that is not connected holds them, or the kernel does not let them go. It keeps one
+    /// for each default that it refuses in a network namespace
     /// (`tcp_set_default_congestion_control` takes a reference and does not give it back; 7.2 is so, 7.3.4 is
     /// not), until the next boot.
     pub held: usize,

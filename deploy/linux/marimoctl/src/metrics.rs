@@ -78,13 +78,7 @@ fn text(status: &Status, default: &str, routes: Option<usize>) -> String {
     let draining = [(bpf.clone(), status.draining as u64)];
     metric(&mut text, "draining_copies", "gauge", "Unloaded copies with open connections.", &draining);
     let held = [(bpf.clone(), status.held as u64)];
-    metric(
-        &mut text,
-        "held_copies",
-        "gauge",
-        "Unloaded copies without connections that the kernel keeps.",
-        &held,
-    );
+    metric(&mut text, "held_copies", "gauge", "Unloaded copies without connections.", &held);
     let (mut connections, mut events, mut tables) = (Vec::new(), Vec::new(), Vec::new());
     if let Some(of) = &status.bpf {
         connections.push((bpf.clone(), of.connections));

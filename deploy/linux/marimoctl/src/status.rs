@@ -141,8 +141,8 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
     }
     if status.held > 0 {
         say!(
-            "{NAME}: the kernel keeps {} unloaded copies without connections, as for each default that it refused in a \
-             network namespace",
+            "{NAME}: {} unloaded copies without connections: of a listener, or kept by the kernel for a default that it \
+             refused in a network namespace",
             status.held
         );
     }

@@ -9,7 +9,8 @@ char mock_log[4096];
 struct ipv6_pinfo mock_ipv6;
 int mock_kernel = KERNEL_VERSION(7, 2, 12);
 u32 tcp_jiffies32 = 1000000;
-struct net mock_net = { .ipv4 = { .sysctl_tcp_slow_start_after_idle = 1 } };
+struct net mock_net = { .ipv4 = { .sysctl_tcp_slow_start_after_idle = 1,
+				  .sysctl_tcp_ecn_fallback = 1 } };
 struct module mock_module;
 struct tcp_congestion_ops *mock_registered;
 static struct rcu_head *mock_waiting;

@@ -163,6 +163,7 @@ int sysfs_emit_at(char *page, int at, const char *format, ...) __printf(3, 4);
 /* Sockets. */
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT 2
+#define TCP_SYN_RECV 3
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
@@ -190,6 +191,7 @@ enum tcp_ca_event {
 struct net {
 	struct {
 		int sysctl_tcp_slow_start_after_idle;
+		int sysctl_tcp_ecn_fallback;
 	} ipv4;
 };
 
@@ -298,6 +300,11 @@ static inline struct ipv6_pinfo *inet6_sk(const struct sock *sk)
 
 static inline void INET_ECN_xmit(struct sock *sk)
 {
+#ifdef MARIMO_HAVE_ECN_XMIT_CLEARS
+	inet_sk(sk)->tos &= (u8)~3;
+	if (inet6_sk(sk))
+		inet6_sk(sk)->tclass &= (u8)~3;
+#endif
 	inet_sk(sk)->tos |= 2;
 	if (inet6_sk(sk))
 		inet6_sk(sk)->tclass |= 2;
@@ -337,6 +344,13 @@ static inline void tcp_snd_cwnd_set(struct tcp_sock *tp, u32 window)
 static inline bool tcp_ecn_mode_any(const struct tcp_sock *tp)
 {
 	return tp->ecn_flags & (TCP_ECN_OK | MOCK_ECN_ACCECN);
+}
+
+#define TCP_ECN_DISABLED 0
+static inline void tcp_ecn_mode_set(struct tcp_sock *tp, u8 mode)
+{
+	tp->ecn_flags &= ~(TCP_ECN_OK | MOCK_ECN_ACCECN);
+	tp->ecn_flags |= mode;
 }
 
 static inline bool tcp_ecn_mode_accecn(const struct tcp_sock *tp)

@@ -15,7 +15,7 @@ grep -ho '^#include <[^>]*>' "$here"/../tcp_marimo.c "$here"/../tcp_marimo_trace
         echo '#include "mock.h"' >"$out/include/$header"
     done
 features="-DMARIMO_HAVE_CWND_HELPERS -DMARIMO_HAVE_CONTROL_FLAG -DMARIMO_HAVE_ECN_HEADER -DMARIMO_HAVE_ECN_MODE
-    -DMARIMO_HAVE_SEND_ACK_FLAGS -DMARIMO_HAVE_CONST_ATTRIBUTE -DMARIMO_HAVE_TX_START"
+    -DMARIMO_HAVE_SEND_ACK_FLAGS -DMARIMO_HAVE_CONST_ATTRIBUTE -DMARIMO_HAVE_TX_START -DMARIMO_HAVE_ECN_XMIT_CLEARS"
 for kernel in old new; do
     flags=(-std=gnu11 -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare
         -Wno-address-of-packed-member -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined

@@ -142,6 +142,9 @@ static u32 fill(struct tcp_sock *tp)
 		start(tp);
 	while (flight + count < tp->snd_cwnd)
 		count++;
+	/* tcp_ecn_send(), which goes by what was negotiated alone. */
+	if (count && (tp->ecn_flags & (TCP_ECN_OK | MOCK_ECN_ACCECN)))
+		INET_ECN_xmit((struct sock *)tp);
 	tp->snd_nxt += count * MSS;
 	tp->packets_out += count;
 	tp->data_segs_out += count;
