@@ -15,6 +15,7 @@ import json
 import os
 import random
 import shutil
+import socket
 import tempfile
 import time
 import uuid
@@ -210,6 +211,8 @@ def connect() -> Any:
         return ray
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
+        if _is_gone():
+            raise ConnectionError("Could not find any running Ray")
         ray.init(address="auto", **quiet)
     except ConnectionError as why:
         if os.environ.get("RAY_ADDRESS") or "Could not find any running Ray" not in str(why):
@@ -217,6 +220,21 @@ def connect() -> Any:
         cores = len(os.sched_getaffinity(0))
         ray.init(address="local", num_cpus=cores, include_dashboard=False, object_store_memory=OBJECT_STORE, **quiet)
     return ray
+
+
+def _is_gone() -> bool:
+    """Whether the cluster that was last started on this machine is there no more. Ray would wait minutes for it."""
+    if os.environ.get("RAY_ADDRESS"):
+        return False
+    try:
+        address = Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster").read_text()  # noqa: S108
+        host, port = address.strip().rsplit(":", 1)
+        socket.create_connection((host, int(port)), timeout=2).close()
+    except (FileNotFoundError, ValueError):
+        return False
+    except OSError:
+        return True
+    return False
 
 
 class Driver:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -198,6 +199,18 @@ def test_a_cluster_that_is_gone_is_named(small, tmp_path):
     environment = {**os.environ, "RAY_ADDRESS": "127.0.0.1:1", "RAY_gcs_rpc_server_reconnect_timeout_s": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode != 0 and "Failed to connect to GCS" in done.stderr and not out.exists()
+
+
+def test_a_cluster_that_is_gone_is_not_waited_for(small, tmp_path):
+    # What a cluster leaves that was killed. The names of Ray's sockets have 107 characters at most.
+    with tempfile.TemporaryDirectory(prefix="r", dir="/tmp") as folder:
+        (pathlib.Path(folder) / "ray").mkdir()
+        (pathlib.Path(folder) / "ray" / "ray_current_cluster").write_text("127.0.0.1:1")
+        out = tmp_path / "out"
+        code = f"import incast; incast.sweep({str(small)!r}, out={str(out)!r}, executor='ray', progress=False)"
+        environment = {**os.environ, "RAY_TMPDIR": folder}
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=100)
+    assert list(out.glob("*/*/run.json"))
 
 
 def test_arguments_that_are_wrong(small):
