@@ -58,7 +58,7 @@ enum marimo_tcp_state {
  * the nonce of RFC 3540 replaced by such tests); until that is acknowledged no
  * mark counts. Two tests in succession without an echo are an answer, as the
  * acknowledgement with the only one may be lost. Hosts that cannot mark take
- * the third loss before any mark for one.
+ * the eighth loss before any mark for one: some losses are no congestion.
  */
 enum marimo_tcp_doubt {
 	MARIMO_TCP_NO_DOUBT = 0,
@@ -68,7 +68,7 @@ enum marimo_tcp_doubt {
 };
 
 /* Losses before any mark, or tests without an echo, at which ECN has failed. */
-#define MARIMO_TCP_LOSSES 3u
+#define MARIMO_TCP_LOSSES 8u
 #define MARIMO_TCP_TESTS 2u
 
 /* What is known of how the peer echoes CE: struct marimo_tcp.peer. */

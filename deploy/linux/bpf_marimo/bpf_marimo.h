@@ -44,7 +44,7 @@ struct bpf_marimo_settings {
  * @untraced: records for which the trace had no room
  * @starts: times that the kernel told of a start after a pause
  * @fallbacks_syn: of @fallbacks, as their SYN was sent again
- * @fallbacks_echo: of @fallbacks, as three losses came before any mark
+ * @fallbacks_echo: of @fallbacks, as eight losses came before any mark
  * @syns: SYNs that were sent again
  */
 struct bpf_marimo_counters {

@@ -152,7 +152,7 @@ class Doubt:
         if now["marks"]:
             self.test = "wanted"
             return False
-        return self.one_more(3)
+        return self.one_more(8)
 
     def undone(self):
         if not self.seen and self.test is None:
@@ -661,7 +661,7 @@ def vectors():
         flow.rounds(2, 0)
         flow = Flow(writer, rng, start=900)
         flow.rounds(1, 0)
-        for _ in range(4):
+        for _ in range(9):
             flow.lose(1)
         flow.rounds(1, 0.5)
         flow.lose(1)

@@ -191,7 +191,7 @@ static void test_ecn_is_tested_after_a_loss(void)
 }
 #endif
 
-/* No mark is ever echoed: two tests, or three losses. */
+/* No mark is ever echoed: two tests, or eight losses. */
 static void test_ecn_that_fails(void)
 {
 	int connections = atomic_read(&marimo_counters.connections);
@@ -200,7 +200,7 @@ static void test_ecn_that_fails(void)
 	u32 losses;
 
 	rounds(tp, 2, never);
-	for (losses = 0; losses < (MARIMO_CAN_MARK ? 1 : 3); losses++) {
+	for (losses = 0; losses < (MARIMO_CAN_MARK ? 1 : MARIMO_TCP_LOSSES); losses++) {
 		CHECK(tp->icsk.icsk_ca_ops == &marimo);
 		lose(tp);
 	}
