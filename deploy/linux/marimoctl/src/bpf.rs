@@ -342,6 +342,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_module_has_tried_the_same_kernels() {
+        let source = include_str!("../../tcp_marimo/tcp_marimo.c");
+        for (name, number) in [("MAJOR", NEWEST.0), ("MINOR", NEWEST.1)] {
+            assert!(source.contains(&format!("#define MARIMO_NEWEST_{name} {number}\n")), "{name}");
+        }
+    }
+
+    #[test]
     fn a_series_is_two_numbers() {
         assert_eq!(series("7.3.4+deb13-cloud-amd64"), Some((7, 3)));
         assert_eq!(series("6.18-rc1"), Some((6, 18)));
