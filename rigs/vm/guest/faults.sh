@@ -16,7 +16,6 @@ fault() {
     "fault_$(echo "$1" | tr - _)"
     network_down
 }
-intact() { check "every flow ends with its checksum intact" [ "$played$flows" = 04 ]; }
 counters() { note "marked $marked, received $received, echoed $echoed, retransmissions $retransmissions"; }
 fell_back() { echo $(($(count_of fallbacks) - _fallbacks)); }
 total() { count_of "$1"; }

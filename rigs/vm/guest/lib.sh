@@ -106,6 +106,9 @@ RULES
 }
 touched() { in_namespace incast-switch nft list counter ip way touched | sed -n 's/.*packets \([0-9]*\) .*/\1/p'; }
 
+# Of the four flows that were played.
+intact() { check "every flow ends with its checksum intact" [ "$played$flows" = 04 ]; }
+
 offloads() {
     for _n in $_all; do
         [ "$_n" = switch ] && continue

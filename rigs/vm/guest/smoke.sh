@@ -88,7 +88,7 @@ wait $long
 check "and they end well" [ $? -eq 0 ]
 
 play incast 1000000
-check "every flow ends with its checksum intact" [ "$played$flows" = 04 ]
+intact
 check "the queue has marked" [ "$marked" -gt 0 ]
 check "marks of the queue are marks at the receiver" [ "$marked" -eq "$received" ]
 # A SYN and the acknowledgement that ends the handshake may carry a mark too, and so may a probe for a tail loss that
