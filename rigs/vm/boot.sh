@@ -33,10 +33,12 @@ kernel=$("$rig/kernel.sh" newest)
 version=$(cat "$kernel/version")
 module "$kernel"
 package=$(deploy/linux/marimoctl/package.sh)
-base=$(rigs/debian/root.sh --newest boot systemd-sysv udev iproute2 kmod procps netcat-openbsd libelf1t64 zlib1g)
+base=$(rigs/debian/root.sh --newest boot systemd-sysv udev ifupdown iproute2 kmod procps netcat-openbsd libelf1t64 zlib1g)
 
 # quoted PAGE REGEXP: what it has between back quotes in the rows of tables, as far as that matches.
 quoted() { sed -n '/^|/p' "$1" | grep -oE '`[^`]+`' | tr -d '`' | grep -E "$2"; }
+# prose PAGE REGEXP: what its sentences have between back quotes, as far as that matches; waiting is for 20 seconds.
+prose() { tr '\n' ' ' <"$1" | grep -oE '`[^`]+`' | tr -d '`' | grep -E "$2" | sed 's/SECONDS/20/'; }
 # blocks PAGE: the lines of its blocks of sh.
 blocks() { awk '/^```sh/ { on = 1; next } /^```/ { on = 0 } on' "$1"; }
 # stages PAGE: the commands of the table of stages, each followed by the one that takes it back.
@@ -69,10 +71,13 @@ for form in "${forms[@]}"; do
     sed -n 's/^    \(marimoctl .*\)/\1/p' deploy/linux/marimoctl/README.md >"$root/rig/marimoctl"
     { quoted deploy/linux/tcp_marimo/README.md '^(ip route replace|sysctl net.ipv4.tcp_congestion)'
         blocks deploy/linux/tcp_marimo/README.md | grep '^incast calibrate'; } >"$root/rig/module"
+    prose docs/rollout.md '^marimoctl (load --any|unload --wait|set-table --previous)' >"$root/rig/prose"
+    prose docs/rollout.md '^modprobe ' >"$root/rig/modprobe"
+    prose docs/rollout.md '^up ip route' >"$root/rig/ifupdown"
     printf '#!/bin/sh\ncp /rig/marimo-f.table f.table\n' >"$root/usr/local/bin/incast"
     chmod 755 "$root/usr/local/bin/incast"
     cp deploy/core/marimo-f.table "$root/rig/"
-    for file in rollout stages deploy marimoctl module; do
+    for file in rollout stages deploy marimoctl module prose modprobe ifupdown; do
         [ -s "$root/rig/$file" ] || { echo "boot.sh: no commands in the page ($file)" >&2; exit 1; }
     done
     # A link for routes, and what may be loaded.

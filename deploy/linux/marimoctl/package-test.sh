@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs and purges the Debian package of marimoctl in a throw-away Debian 12: the program starts with the libraries
-# that it depends on, and a purge leaves nothing. The host needs root, for chroot and overlayfs, and keeps none of it.
+# that it depends on, and a purge leaves nothing. First the page's way without a package. The host needs root, for chroot and overlayfs, and keeps none of it.
 # usage: deploy/linux/marimoctl/package-test.sh
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -21,6 +21,11 @@ if [ "${1:-}" != inside ]; then
     exec unshare --mount --propagation private "$here/package-test.sh" inside
 fi
 package=$("$here/package.sh" 2>/dev/null)
+install=$(grep -oE 'cargo install .*' "$here/README.md")
+rm -rf target/deploy/installed
+# shellcheck disable=SC2086 # the page's words
+CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target} $install --quiet --root target/deploy/installed 2>/dev/null
+target/deploy/installed/bin/marimoctl --version | grep -q '^marimoctl '
 base=$(rigs/debian/root.sh plain ca-certificates)
 work=$(mktemp -d)
 trap 'rmdir "$work"' EXIT

@@ -182,6 +182,13 @@ static inline void tcp_snd_cwnd_set(struct tcp_sock *tp, u32 window)
 #define MARIMO_CAN_MARK 1
 #endif
 
+/* By which operation this kernel tells of a start after a pause. */
+#ifdef MARIMO_HAVE_TX_START
+#define MARIMO_START_HOOK "cwnd_event_tx_start"
+#else
+#define MARIMO_START_HOOK "cwnd_event"
+#endif
+
 static bool marimo_has_ecn(const struct tcp_sock *tp)
 {
 #ifdef MARIMO_HAVE_ECN_MODE
@@ -849,17 +856,30 @@ static ssize_t counters_show(MARIMO_CONST struct module_attribute *attribute,
 			  atomic_read(&marimo_counters.starts));
 }
 
+/* Rules that this build has by what its kernel offers: what depends on it. */
+static ssize_t rules_show(MARIMO_CONST struct module_attribute *attribute,
+			  struct module_kobject *kobject, char *page)
+{
+	return sysfs_emit(page,
+			  "restart_after_idle %s\necn_test %s\nlost_syn without-ect\nundo undo_cwnd\npacing %s\n",
+			  MARIMO_START_HOOK, MARIMO_CAN_MARK ? "ce" : "losses",
+			  pacing ? "on" : "off");
+}
+
 static MARIMO_CONST struct module_attribute marimo_table_attribute =
 	__ATTR_RW(table);
 static MARIMO_CONST struct module_attribute marimo_table_error_attribute =
 	__ATTR_RO(table_error);
 static MARIMO_CONST struct module_attribute marimo_counters_attribute =
 	__ATTR_RO(counters);
+static MARIMO_CONST struct module_attribute marimo_rules_attribute =
+	__ATTR_RO(rules);
 
 static const struct attribute *marimo_attributes[] = {
 	&marimo_table_attribute.attr,
 	&marimo_table_error_attribute.attr,
 	&marimo_counters_attribute.attr,
+	&marimo_rules_attribute.attr,
 	NULL
 };
 

@@ -65,6 +65,13 @@ bpf1)
     check "which its route names" route_names 10.2.3.0/24 bpf_marimo
     check "marimoctl rollback" marimoctl rollback
     check "marimoctl unload" marimoctl unload
+    table_file /rig/other.table 39322 614
+    # Loaded and given a table by the page's own commands, whatever their order there.
+    for words in load set-table unload; do
+        [ $words != set-table ] || check "another table" marimoctl set-table /rig/other.table
+        check "\$ $(grep "^marimoctl $words" /rig/prose)" typed "$(grep "^marimoctl $words" /rig/prose)"
+    done
+    check "and it is gone" lacks /proc/sys/net/ipv4/tcp_available_congestion_control bpf_marimo
     # The second boot: networkd's route and the default, from the first moment on.
     printf '[Route]\nDestination=10.7.0.0/16\nTCPCongestionControlAlgorithm=bpf_marimo\n' >>/etc/systemd/network/rig0.network
     ;;
@@ -73,6 +80,10 @@ bpf2)
     check "the route of systemd-networkd after a boot" route_names 10.7.0.0/16 bpf_marimo
     check "a connection uses it" connects
     check "as its counters say" counted opened
+    printf 'iface rig1 inet static\n address 10.8.0.1/24\n pre-up ip link add rig1 type dummy\n' >/etc/network/interfaces
+    cat /rig/ifupdown >>/etc/network/interfaces
+    check "ifup" typed "ifup rig1"
+    check "the route of ifupdown" route_names "$(grep -oE '10[0-9./]+' /rig/ifupdown)" bpf_marimo
     check "no unit has failed" [ -z "$(systemctl list-units --failed --no-legend --plain marimo*)" ]
     check "the package goes" apt-get purge -qq -y marimoctl
     check "and the form with it" lacks /proc/sys/net/ipv4/tcp_available_congestion_control bpf_marimo
@@ -91,6 +102,10 @@ module2)
     types module
     check "the route names it" route_names 10.0.0.0/8 marimo
     check "the table has been replaced" contains /sys/module/tcp_marimo/counters '^tables 1'
+    check "cubic again" sysctl -q -w net.ipv4.tcp_congestion_control=cubic
+    eventually "the module can go" modprobe -r tcp_marimo
+    types modprobe
+    check "which has loaded it" contains /sys/module/tcp_marimo/parameters/any_kernel Y
     ;;
 esac
 journalctl -b --no-pager >"/out/journal-$stage" 2>&1

@@ -195,6 +195,27 @@ fault_mtu() {
     note "retransmissions $(sum retransmissions /out/mtu-flows.csv), timers $(nstat_of_senders TcpExtTCPTimeouts)"
 }
 
+# The kernel probes for a larger MTU (RFC 4821) and gives packets of its size to a window of as many bytes.
+fault_mtu_probe() {
+    bottleneck
+    for _n in 0 1 2 3; do
+        in_namespace "incast-$_n" sysctl -q -w net.ipv4.tcp_mtu_probing=2 net.ipv4.tcp_base_mss=512
+    done
+    plan /out/mtu-probe.csv 2000000
+    trace_begins
+    traffic /out/mtu-probe.csv /out/mtu-probe-flows.csv
+    check "every flow ends with its checksum intact" [ "$?$(sum ok /out/mtu-probe-flows.csv)" = 04 ]
+    trace_ends /out/mtu-probe.trace
+    _probes=$(nstat_of_senders TcpExtTCPMTUPSuccess)
+    check "probes came through" [ "$_probes" -gt 0 ]
+    # The first is for packets of twice the size. Nothing else makes a window so much smaller that hears of no loss.
+    _fell=$(in_trace 'k = v["sport"] "-" v["dport"]
+        if (last[k] && v["state"] == 0 && !did(2) && !did(4) && v["cwnd"] < last[k] * 0.7 && !fell[k]++) n++
+        last[k] = v["cwnd"] + 0')
+    check "and the first of each connection made its window one of fewer packets" [ "$_fell" -eq 4 ]
+    note "$_probes probes came through"
+}
+
 # The receiver never echoes a mark.
 fault_mute() {
     # The queue drops in the end, as no sender hears of its marks.
@@ -366,6 +387,7 @@ fault_churn() {
 fault_lost_syn() { handshake_lost_syn; }
 fault_keeps_ecn() { handshake_keeps_ecn; }
 fault_ect_dropped() { handshake_ect_dropped; }
+fault_ect_syn_ack() { handshake_ect_syn_ack; }
 fault_cookies() {
     # Newer kernels let no socket send CE: losses are counted, of which long flows have enough.
     case $(uname -r) in
@@ -399,7 +421,7 @@ fault_reload() {
 grep -v '^#' /rig/marimo-f.table >/tmp/shipped
 table_file /tmp/steep 39322 614
 module_loads
-for _fault in ${FAULTS:-bleached without-ecn all-marked loss reordering late limited mtu mute latched beside offloads swap killed churn lost-syn keeps-ecn ect-dropped cookies reload}; do
+for _fault in ${FAULTS:-bleached without-ecn all-marked loss reordering late limited mtu mtu-probe mute latched beside offloads swap killed churn lost-syn keeps-ecn ect-dropped ect-syn-ack cookies reload}; do
     fault "$_fault"
 done
 module_unloads

@@ -36,6 +36,23 @@ handshake_ect_dropped() {
     check "every connection fell back for its SYN" [ "$(told fallbacks_syn)" -eq 4 ]
 }
 
+# Somebody drops each SYN-ACK that is ECT. The kernel sends those of a listener that chose the law by itself so, each
+# time, and asks no law: nobody connects. Those of a listener that has it by a route are not ECT.
+handshake_ect_syn_ack() {
+    for _n in 0 1 2 3; do
+        in_namespace "incast-$_n" sysctl -q -w net.ipv4.tcp_syn_retries=2
+    done
+    on_the_way 'ip saddr 10.9.200.2 tcp flags & (syn | ack) == (syn | ack) ip ecn != not-ect counter name touched drop'
+    play ect-syn-ack 100000
+    check "SYN-ACKs with ECT were dropped" [ "$(touched)" -ge 8 ]
+    check "and nobody connects" [ "$flows" -eq 0 ]
+    _dropped=$(touched)
+    receiver "$CONGESTION" route
+    play ect-syn-ack-route 100000
+    intact
+    check "with a route no SYN-ACK is ECT" [ "$(touched)" -eq "$_dropped" ]
+}
+
 # net.ipv4.tcp_ecn_fallback = 0: a lost SYN costs no ECN.
 handshake_keeps_ecn() {
     for _n in 0 1 2 3; do

@@ -48,6 +48,24 @@ lacks() { ! grep -qE -- "$2" "$1"; }
 within() { [ "$1" -ge "$2" ] && [ "$1" -le "$3" ]; }
 in_namespace() { ip netns exec "$@"; }
 
+# table_file FILE FIRST STEP [KNOTS [CHECKSUM]]: a table in the form of `incast calibrate`: FIRST, FIRST + STEP, …
+table_file() {
+    _hash=$((0x811c9dc5))
+    _knot=0
+    echo "marimo-f 1" >"$1"
+    while [ $_knot -lt "${4:-65}" ]; do
+        _value=$(($2 + _knot * $3))
+        echo $_value >>"$1"
+        _byte=0
+        while [ $_byte -lt 4 ]; do
+            _hash=$((((_hash ^ (_value >> (8 * _byte) & 255)) * 0x01000193) & 0xffffffff))
+            _byte=$((_byte + 1))
+        done
+        _knot=$((_knot + 1))
+    done
+    printf 'checksum %08x\n' $((_hash ^ ${5:-0})) >>"$1"
+}
+
 nothing_in_the_log() {
     check "the kernel's log is clean" lacks /out/dmesg \
         'WARNING|BUG|Oops|general protection|Call Trace|RCU.*stall|refcount_t|list_(add|del) corruption|lockup|leak'

@@ -36,24 +36,6 @@ unprivileged() {
 
 parameters=/sys/module/tcp_marimo
 
-# table_file FILE FIRST STEP [KNOTS [CHECKSUM]]: a table in the form of `incast calibrate`: FIRST, FIRST + STEP, …
-table_file() {
-    _hash=$((0x811c9dc5))
-    _knot=0
-    echo "marimo-f 1" >"$1"
-    while [ $_knot -lt "${4:-65}" ]; do
-        _value=$(($2 + _knot * $3))
-        echo $_value >>"$1"
-        _byte=0
-        while [ $_byte -lt 4 ]; do
-            _hash=$((((_hash ^ (_value >> (8 * _byte) & 255)) * 0x01000193) & 0xffffffff))
-            _byte=$((_byte + 1))
-        done
-        _knot=$((_knot + 1))
-    done
-    printf 'checksum %08x\n' $((_hash ^ ${5:-0})) >>"$1"
-}
-
 # One write, whatever the size: what sysfs gets is a whole table.
 write_table() { dd if="$1" of=$parameters/table bs=16k 2>/dev/null; }
 has_table() { cat $parameters/table >/tmp/has && cmp -s "$1" /tmp/has; }

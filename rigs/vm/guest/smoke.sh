@@ -28,7 +28,15 @@ operates_other_thresholds() {
     check "and changes nothing" status_names_table /rig/marimo-f.table
     check "rmmod" rmmod "$MODULE"
 }
+# What this kernel offers, in the words of docs/rollout.md.
+case $(uname -r) in
+6.*) start=cwnd_event test=ce ;;
+*) start=cwnd_event_tx_start test=losses ;;
+esac
+status_says() { marimoctl status >/out/status-text 2>&1 && contains /out/status-text "$1"; }
 operates() {
+    check "marimoctl status says by what its safety rules are kept" status_says \
+        "safety rules: ecn_test \\($test\\), lost_syn \\(without-ect\\), pacing \\(on\\), restart_after_idle \\($start, not told yet\\)"
     check "marimoctl status names the table in use" status_names_table /tmp/shipped
     check "and the parameters" status_has_parameters
     check "marimoctl set-table gives it another" sets_table /tmp/steep
@@ -117,11 +125,13 @@ if operated && status_of && contains /out/status '"lacking": null'; then
     check "every flow of the BPF form ends with its checksum intact" [ "$played$flows" = 04 ]
     check "the senders were told of marks" [ "$echoed" -gt 0 ]
     check "and the kernel has told of starts" bpf_counts starts
+    check "by the operation that status names" status_says \
+        "safety rules: ecn_test \\(losses\\), lost_syn \\(fallback\\).* restart_after_idle \\($start, told\\)"
     check "none of the connections fell back" fails bpf_counts fallbacks
     network_down
     . /rig/handshake.sh
     total() { marimoctl status --json | sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p"; }
-    for handshake in lost_syn keeps_ecn ect_dropped "cookies 12000000 1"; do
+    for handshake in lost_syn keeps_ecn ect_dropped ect_syn_ack "cookies 12000000 1"; do
         network 4
         receiver bpf_marimo
         # shellcheck disable=SC2086 # a name and its argument

@@ -136,6 +136,22 @@ pub fn start_operation() -> &'static str {
     if operations().iter().any(|name| name == TX_START) { TX_START } else { "cwnd_event" }
 }
 
+/// Name of the rule that windows shrink while connections are idle.
+pub const RESTART: &str = "restart_after_idle";
+
+/// Rules that rest on what the kernel offers, and by what each is kept: names as the module has them. A BPF congestion
+/// control cannot set the ECN field of what its socket sends, so that losses test ECN and a lost SYN's connection is the
+/// fallback's.
+pub fn rules() -> [(&'static str, &'static str); 5] {
+    [
+        (RESTART, start_operation()),
+        ("ecn_test", "losses"),
+        ("lost_syn", "fallback"),
+        ("undo", "undo_cwnd"),
+        ("pacing", "on"),
+    ]
+}
+
 /// Why this kernel may tell of something in a way that is not heard here, so that a rule would be lost in silence.
 pub fn unknown() -> Option<String> {
     let new: Vec<_> = operations().into_iter().filter(|name| !OPERATIONS.contains(&name.as_str())).collect();

@@ -117,7 +117,6 @@ mod tests {
             held: 0,
             leftovers: false,
             module: None,
-            start_operation: "cwnd_event",
             advice: Vec::new(),
         };
         let text = text(&status, "cubic", Some(0));

@@ -41,6 +41,12 @@ pub fn counters() -> Outcome<Vec<(String, u64)>> {
     Ok(pairs(&read("counters")?))
 }
 
+/// Rules that rest on what the kernel offers, and by what each is kept; none from a module that does not say.
+pub fn rules() -> Vec<(String, String)> {
+    let text = read("rules").unwrap_or_default();
+    text.lines().filter_map(|line| line.split_once(' ')).map(|(rule, by)| (rule.into(), by.into())).collect()
+}
+
 /// The module's parameters, by name.
 pub fn parameters() -> Vec<(String, String)> {
     let Ok(folder) = fs::read_dir(format!("{FOLDER}/parameters")) else { return Vec::new() };

@@ -2,7 +2,7 @@
 
 use crate::{
     arguments,
-    bpf::{self, Loaded, PINS},
+    bpf::{self, Loaded, PINS, RESTART},
     configuration::describe,
     failure::{Failure, Outcome, While},
     layout::{Counters, NAME},
@@ -13,6 +13,9 @@ use crate::{
 use incast_cc::window::marimo::core::LoadTable;
 use serde::Serialize;
 use std::{collections::BTreeMap, fs};
+
+/// Rules, and by what each is kept.
+type Rules = BTreeMap<String, String>;
 
 /// All there is to say.
 #[derive(Serialize)]
@@ -29,8 +32,6 @@ pub struct Status {
     pub leftovers: bool,
     /// The kernel module, where it is loaded.
     pub module: Option<Module>,
-    /// The operation by which this kernel tells of a start after a pause.
-    pub start_operation: &'static str,
     /// What settings of this network namespace take from Marimo.
     pub advice: Vec<String>,
 }
@@ -46,6 +47,8 @@ pub struct Bpf {
     fallback: String,
     trace_acks: bool,
     config: BTreeMap<&'static str, String>,
+    /// Safety rules that rest on what the kernel offers, and by what each is kept.
+    rules: Rules,
     /// What has happened.
     pub counters: Counters,
 }
@@ -57,6 +60,8 @@ pub struct Module {
     /// Checksum of the table in use.
     pub table: String,
     parameters: BTreeMap<String, String>,
+    /// Safety rules that rest on what the kernel offers, and by what each is kept.
+    rules: Rules,
     /// What has happened, and the number of open connections.
     pub counters: BTreeMap<String, u64>,
 }
@@ -74,7 +79,6 @@ pub fn gather() -> Outcome<Status> {
         leftovers: bpf.is_none() && fs::metadata(PINS).is_ok(),
         bpf,
         module,
-        start_operation: bpf::start_operation(),
         advice: advice(|name| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()),
     })
 }
@@ -90,6 +94,7 @@ fn describe_bpf(loaded: &Loaded) -> Outcome<Bpf> {
         fallback: settings.fallback(),
         trace_acks: settings.trace_acks != 0,
         config: describe(&settings.config).into_iter().collect(),
+        rules: bpf::rules().map(|(rule, by)| (rule.into(), by.into())).into(),
         counters,
     })
 }
@@ -99,6 +104,7 @@ fn describe_module() -> Outcome<Module> {
         source_version: module::source_version(),
         table: format!("{:08x}", checksum(&module::table()?)),
         parameters: module::parameters().into_iter().collect(),
+        rules: module::rules().into_iter().collect(),
         counters: module::counters()?.into_iter().collect(),
     })
 }
@@ -133,7 +139,7 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
                 return Err(Failure::failed("counters are no object"));
             };
             say!("  {}", list(counters.iter().map(|(name, count)| format!("{name} {count}")).collect()));
-            say!("  {}", restarts(status.start_operation, bpf.counters.starts));
+            say!("  {}", describe_rules(&bpf.rules, bpf.counters.starts));
         }
     }
     if status.draining > 0 {
@@ -158,7 +164,7 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
             let pairs: Vec<_> = of.counters.iter().map(|(name, count)| format!("{name} {count}")).collect();
             say!("  {}", pairs.join(", "));
             let starts = of.counters.get("starts").copied().unwrap_or_default();
-            say!("  {}", restarts(status.start_operation, starts));
+            say!("  {}", describe_rules(&of.rules, starts));
         }
     }
     for line in &status.advice {
@@ -191,15 +197,30 @@ fn advice(sysctl: impl Fn(&str) -> Option<String>) -> Vec<String> {
     advice
 }
 
-/// Whether windows shrink while connections are idle: that rests on an operation that a kernel may move.
-fn restarts(operation: &str, starts: u64) -> String {
-    let seen = if starts > 0 { "heard" } else { "not heard yet" };
-    format!("restart after idle: by {operation}, {seen}")
+/// The rules in one line. That windows shrink while connections are idle rests on an operation that a kernel may move, so
+/// it says whether the kernel has told of a start by it.
+fn describe_rules(rules: &Rules, starts: u64) -> String {
+    let told = |rule: &str| match (rule, starts) {
+        (RESTART, 0) => ", not told yet",
+        (RESTART, _) => ", told",
+        _ => "",
+    };
+    let one = |(rule, by): (&String, &String)| format!("{rule} ({by}{})", told(rule));
+    format!("safety rules: {}", rules.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_say_by_what_they_are_kept() {
+        let rules = [(RESTART, "cwnd_event"), ("undo", "undo_cwnd")];
+        let rules = rules.map(|(rule, by)| (rule.into(), by.into())).into();
+        let text = describe_rules(&rules, 0);
+        assert_eq!(text, "safety rules: restart_after_idle (cwnd_event, not told yet), undo (undo_cwnd)");
+        assert!(describe_rules(&rules, 1).contains("(cwnd_event, told)"));
+    }
 
     #[test]
     fn advice_follows_the_settings() {
