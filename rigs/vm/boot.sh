@@ -38,7 +38,7 @@ base=$(rigs/debian/root.sh --newest boot systemd-sysv udev ifupdown iproute2 kmo
 # quoted PAGE REGEXP: what it has between back quotes in the rows of tables, as far as that matches.
 quoted() { sed -n '/^|/p' "$1" | grep -oE '`[^`]+`' | tr -d '`' | grep -E "$2"; }
 # prose PAGE REGEXP: what its sentences have between back quotes, as far as that matches; waiting is for 20 seconds.
-prose() { tr '\n' ' ' <"$1" | grep -oE '`[^`]+`' | tr -d '`' | grep -E "$2" | sed 's/SECONDS/20/'; }
+prose() { sed '/^```/,/^```$/d' "$1" | tr '\n' ' ' | grep -oE '`[^`]+`' | tr -d '`' | grep -E "$2" | sed 's/SECONDS/20/'; }
 # blocks PAGE: the lines of its blocks of sh.
 blocks() { awk '/^```sh/ { on = 1; next } /^```/ { on = 0 } on' "$1"; }
 # stages PAGE: the commands of the table of stages, each followed by the one that takes it back.
