@@ -70,6 +70,36 @@ fn ip(arguments: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+/// The stages of the operator's page: the command that begins each, and the one that takes it back.
+fn stages() -> Vec<(String, String)> {
+    let page = include_str!("../../../../docs/rollout.md");
+    let rows = page.lines().filter(|line| line.starts_with("| ") && line.contains("`marimoctl enable"));
+    let commands = |row: &str| row.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    rows.map(|row| <[_; 2]>::try_from(commands(row)).expect("two commands").into()).collect()
+}
+
+/// Types a command of `marimoctl` as it is printed.
+fn typed(command: &str) -> Output {
+    let arguments: Vec<_> = command.split(' ').skip(1).collect();
+    marimoctl(&arguments)
+}
+
+/// The page's stages in this namespace, but for the default: a kernel refuses that to all namespaces but the first, and
+/// some keep a copy of the congestion control for each refusal. `rigs/vm/boot.sh` types that one, too.
+fn follows_the_page() {
+    let stages = stages();
+    assert_eq!(stages.len(), 3);
+    for (begin, back) in stages {
+        let Some(route) = begin.split(' ').find(|word| word.contains('/')) else { continue };
+        ip(&format!("route add {route} dev lo"));
+        let output = typed(&begin);
+        assert!(output.status.success(), "{begin}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(ip(&format!("route show {route}")).contains("congctl bpf_marimo"), "{begin}");
+        assert!(typed(&back).status.success(), "{back}");
+        assert!(!ip("route show table all").contains("congctl"), "{begin}, {back}");
+    }
+}
+
 fn choose(socket: &impl AsRawFd) {
     let name = b"bpf_marimo";
     // SAFETY: the name outlives the call.
@@ -182,6 +212,8 @@ fn loads_tunes_drains_and_cleans_up() {
     let route = ip("route show 10.9.0.0/16");
     assert!(!route.contains("congctl") && route.contains("mtu 9000"), "{route}");
     assert!(done(&["rollback"]).contains("nothing to undo"));
+
+    follows_the_page();
 
     // Open connections keep what is unloaded.
     assert!(done(&["unload"]).contains("2 connections keep their copy"));
