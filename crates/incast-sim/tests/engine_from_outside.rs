@@ -7,6 +7,7 @@
 use incast_sim::engine::{
     Context, Domain, Event, Executor, Parcel,
     domain::Names,
+    executor::{Finding, Inspector},
     queue::{Key, TieBreak},
 };
 use incast_units::Time;
@@ -63,7 +64,7 @@ fn run(
     attachments: bool,
 ) -> Vec<Vec<(Time, Content, Option<u64>)>> {
     let node = |domain| (Node { act, received: Vec::new() }, Names::Base(domain));
-    let domains = (0..u64::from(DOMAINS)).map(node).collect();
+    let domains = (0..u64::from(DOMAINS)).map(node);
     let mut executor = Executor::new(domains, LOOKAHEAD, FAR, TieBreak::Fixed, attachments);
     executor.schedule(0, start, Event { class: 1, entity: 0, payload: 0 });
     executor.run(end, threads, &mut |_| true, None, &|| false).expect("nothing halts it");
@@ -165,4 +166,109 @@ fn of_the_engines_class(context: &mut Context<'_, Node>) {
 #[should_panic(expected = "deferred until it was late")]
 fn a_deferred_message_is_not_posted_late() {
     run(of_the_engines_class, Time::ZERO, FAR + FAR, 1, true);
+}
+
+/// A clock that strikes four times a lookahead and tells its neighbour each time.
+struct Clock {
+    to: u32,
+    strokes: Vec<Time>,
+    heard: Vec<Time>,
+}
+
+impl Domain for Clock {
+    type Message = Parcel<Content>;
+    type Attachment = Attachment;
+    const ARRIVAL: u8 = 2;
+
+    fn on_message(
+        &mut self,
+        _: u32,
+        _: &Parcel<Content>,
+        _: Option<&Attachment>,
+        context: &mut Context<'_, Self>,
+    ) {
+        self.heard.push(context.now());
+    }
+
+    fn on_event(&mut self, event: Event, context: &mut Context<'_, Self>) {
+        self.strokes.push(context.now());
+        context.schedule(context.now() + Time::from_ps(LOOKAHEAD.ps() / 4), event);
+        // Near, and so far that it waits at the sender.
+        for after in [LOOKAHEAD, FAR] {
+            context.send(self.to, 0, context.now() + after, &Parcel::new(None), None);
+        }
+    }
+}
+
+/// What a clock has heard, and struck.
+type Times = (Vec<Time>, Vec<Time>);
+
+/// What four clocks in a circle, of two colours, have heard and struck; the time at which the run was stopped, if it was
+/// to stop when it could.
+fn clocks(phases: u8, threads: usize, stop: bool) -> (Vec<Times>, Option<Time>) {
+    let clock = |to| (Clock { to, strokes: Vec::new(), heard: Vec::new() }, Names::Base(u64::from(to)));
+    // The first two are of one colour.
+    let mut executor = Executor::new([2, 3, 1, 0].map(clock), LOOKAHEAD, FAR, TieBreak::Fixed, false);
+    if phases == 2 {
+        executor.in_two_phases(2);
+    }
+    for domain in 0..4 {
+        let event = Event { class: 1, entity: 0, payload: 0 };
+        executor.schedule(domain, Time::from_ps(7 * domain as u64), event);
+    }
+    let done = executor.run(FAR + FAR, threads, &mut |_| !stop, None, &|| false).expect("nothing halts it");
+    let pending = executor.pending().len();
+    let clocks = executor.into_domains().into_iter().map(|clock| (clock.heard, clock.strokes));
+    let clocks: Vec<Times> = clocks.collect();
+    // Whatever was sent was heard or is on its way.
+    let sum = |count: fn(&Times) -> usize| clocks.iter().map(count).sum::<usize>();
+    assert_eq!(2 * sum(|times| times.1.len()), sum(|times| times.0.len()) + pending);
+    (clocks, done.stopped_at)
+}
+
+#[test]
+fn two_phases_are_as_one() {
+    let expected = clocks(1, 1, false).0;
+    assert!(expected.iter().all(|(heard, strokes)| heard.len() > 8_000 && strokes.len() > 7_999));
+    for threads in [1, 2] {
+        assert_eq!(clocks(2, threads, false).0, expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn a_run_in_two_phases_that_is_stopped_stands_at_one_time() {
+    let whole = clocks(1, 1, false).0;
+    for (phases, threads) in [(1, 1), (2, 1), (2, 2)] {
+        let (stopped, at) = clocks(phases, threads, true);
+        let at = at.expect("it was stopped");
+        assert!(at < FAR + FAR);
+        for (part, whole) in stopped.into_iter().zip(&whole) {
+            let before =
+                |times: &Vec<Time>| times.iter().copied().filter(|time| *time < at).collect::<Vec<_>>();
+            assert_eq!(part, (before(&whole.0), before(&whole.1)), "{phases} phases, {threads} threads");
+        }
+    }
+}
+
+/// An inspector sees all domains in the state of its time, at most a window later.
+#[test]
+fn an_inspector_sees_all_at_one_time() {
+    let clock = |to| (Clock { to, strokes: Vec::new(), heard: Vec::new() }, Names::Base(u64::from(to)));
+    let mut executor = Executor::new([1, 0].map(clock), LOOKAHEAD, FAR, TieBreak::Fixed, false);
+    executor.in_two_phases(1);
+    for domain in 0..2 {
+        executor.schedule(domain, Time::ZERO, Event { class: 1, entity: 0, payload: 0 });
+    }
+    let mut inspections = 0;
+    let mut inspect = |time: Time, clocks: &[&Clock]| {
+        inspections += 1;
+        for clock in clocks {
+            let last = *clock.strokes.last().expect("they strike from the start");
+            assert!(time <= last + LOOKAHEAD && last < time + LOOKAHEAD, "{last} is seen at {time}");
+        }
+        Finding::Busy(time)
+    };
+    let inspector = Inspector { every: LOOKAHEAD + LOOKAHEAD, inspect: &mut inspect };
+    executor.run(FAR, 1, &mut |_| true, Some(inspector), &|| false).expect("nothing halts it");
+    assert!(inspections > 400);
 }

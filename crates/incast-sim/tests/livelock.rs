@@ -57,7 +57,7 @@ fn run(
 ) -> Result<u64, Halted> {
     let handled = AtomicU64::new(0);
     let domain = |name| (Loop { period, events: 0, until, started, handled: &handled }, Names::Base(name));
-    let domains = (0..3).map(domain).collect();
+    let domains = (0..3).map(domain);
     let mut executor = Executor::new(domains, LOOKAHEAD, LOOKAHEAD, TieBreak::Fixed, false);
     executor.schedule(1, Time::from_us(7), Event { class: 3, entity: 0, payload: 42 });
     let halt = || stop.load(Ordering::Relaxed);

@@ -40,12 +40,13 @@ const MOST: usize = 2_000;
 
 fn main() {
     let wanted = std::env::args().nth(1).unwrap_or_default();
-    let models: [(&str, usize, fn()); 5] = [
+    let models: [(&str, usize, fn()); 6] = [
         ("barrier: two threads, three waits", 4, || barrier(2, 3)),
         ("barrier: three threads, one wait", 1, || barrier(3, 1)),
         ("barrier: a thread panics", 4, poisoned_barrier),
         ("mailboxes: both threads send", 4, || mailboxes([2, 1], true)),
         ("mailboxes: one thread sends, the other collects chunks", 4, || mailboxes([7, 0], false)),
+        ("mailboxes: two phases", 4, two_phases),
     ];
     for (name, preemptions, model) in models.into_iter().filter(|(name, ..)| name.contains(&wanted)) {
         let mut builder = Builder::new();
@@ -175,6 +176,50 @@ fn mailboxes(counts: [u64; 2], attachments: bool) {
     };
     let shared =
         Arc::new(Shared { barrier: Barrier::new(2), mailboxes: Mailboxes::new(2, 2, 2, attachments) });
+    let shared_by_other = shared.clone();
+    let other = thread::spawn(move || run(&shared_by_other, 1));
+    run(&shared, 0);
+    other.join().expect("the thread ends");
+}
+
+/// Two threads in two phases: in each window one of them runs its domain and sends two messages to the other's, one for
+/// its next window and one for that after it, while the other has nothing to run. Eight windows in four slots.
+fn two_phases() {
+    struct Shared {
+        barrier: Barrier,
+        mailboxes: Mailboxes<Number, [u64; 1]>,
+    }
+    const WINDOWS: u64 = 8;
+    let run = move |shared: &Shared, thread: usize| {
+        let mailboxes = &shared.mailboxes;
+        for window in 0..WINDOWS {
+            if window > 0 {
+                shared.barrier.wait().expect("no thread panics");
+                // SAFETY: R6: every thread has left that window, and the two have different slots.
+                unsafe { mailboxes.forget(thread, window - 1) };
+            }
+            let other = 1 - thread;
+            if window % 2 != thread as u64 {
+                continue;
+            }
+            // SAFETY: R4: the window is being executed.
+            assert_eq!(unsafe { mailboxes.active(other, window) }.is_empty(), window == 0);
+            for ahead in [1, 3] {
+                let row = mailboxes.row(thread, window + ahead);
+                let message = &Number(10 * window + ahead, 0);
+                mailboxes.push(thread, row, other as u32, Time::ZERO, 0, message, None, |_| {});
+            }
+            let mut arrived = Vec::new();
+            // SAFETY: R5: this thread runs its own domain, and keeps no reference.
+            unsafe {
+                mailboxes.visit(other, window, thread as u32, |_, envelope| arrived.push(envelope.message.0));
+                mailboxes.clear(thread, other, window, thread as u32);
+            }
+            let sent = [3, 1].map(|ahead| window.checked_sub(ahead).map(|sent| 10 * sent + ahead));
+            assert_eq!(arrived, sent.into_iter().flatten().collect::<Vec<_>>());
+        }
+    };
+    let shared = Arc::new(Shared { barrier: Barrier::new(2), mailboxes: Mailboxes::new(2, 2, 4, false) });
     let shared_by_other = shared.clone();
     let other = thread::spawn(move || run(&shared_by_other, 1));
     run(&shared, 0);

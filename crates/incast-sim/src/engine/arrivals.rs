@@ -61,7 +61,7 @@ impl Keys {
         self.count = 0;
     }
 
-    /// Adds `count` arrivals, in the lines from `first` on, each less than 2^20 ps after `start`. It always writes
+    /// Adds `count` arrivals, in the lines from `first` on, each less than 2^21 ps after `start`. It always writes
     /// [`LANES`] keys, because a loop over `count` would be an unpredictable branch. The surplus keys lie beyond the
     /// end and are overwritten later or ignored.
     #[inline(always)] // on the path of every packet
@@ -178,8 +178,8 @@ mod tests {
     proptest! {
         #[test]
         fn sorts_by_time(
-            times in proptest::collection::vec(0u64..1 << 20, 0..300),
-            spread in 1u64..1 << 20,
+            times in proptest::collection::vec(0u64..1 << 21, 0..300),
+            spread in 1u64..1 << 21,
             start in 0u64..1 << 50,
         ) {
             let list = times.iter().enumerate().map(|(line, time)| (time % spread) << 32 | line as u64);

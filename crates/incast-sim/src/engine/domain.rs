@@ -72,6 +72,11 @@ pub trait Domain: Send {
     /// struct points to, then what that points to.
     fn prefetch(&self, _near: bool) {}
 
+    /// In [`Self::on_messages`] this domain prefetches by itself, so that it needs no [`Self::prefetch_message`] before.
+    fn looks_ahead(&self) -> bool {
+        false
+    }
+
     /// This message will be handled soon: prefetches the memory that it needs.
     fn prefetch_message(&self, _entity: u32, _message: &Self::Message) {}
 
@@ -110,27 +115,60 @@ impl Names {
     }
 }
 
+/// How windows follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Windows {
+    /// The lookahead.
+    pub length: Time,
+    /// 1: in each window, one lookahead long, every domain may run. 2: domains have two colours, none sends to another of
+    /// its own, and the colours take turns. A domain then runs in every second window, which is two lookaheads long and
+    /// overlaps its neighbours' windows by one on either side.
+    pub phases: u64,
+    /// Domains below this are of one colour, the others of the other, in two phases.
+    pub first: u32,
+}
+
+impl Windows {
+    /// The number of the window in which domains of a colour (0 or 1) run at a time. Colours matter in two phases only.
+    pub fn at(&self, time: Time, colour: u64) -> u64 {
+        let lookaheads = time.ps() / self.length.ps();
+        lookaheads.saturating_add((lookaheads ^ colour) & (self.phases - 1))
+    }
+
+    /// The window of this number.
+    pub fn window(self, index: u64) -> Window {
+        let at = |lookaheads: u64| self.length.saturating_mul(lookaheads);
+        Window {
+            index,
+            start: at(index.saturating_sub(self.phases - 1)),
+            end: at(index + 1),
+            earliest: at(index + 2 - self.phases),
+            later: std::array::from_fn(|near| at(index + 2 + self.phases * near as u64)),
+            windows: self,
+        }
+    }
+}
+
 /// The window that is being executed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub index: u64,
     pub start: Time,
-    /// End of the window: the earliest time at which a message sent in it may arrive elsewhere.
     pub end: Time,
-    pub length: Time,
-    /// Starts of the windows after the next one.
+    /// The earliest time at which a message sent in it may arrive at another domain.
+    earliest: Time,
+    /// Starts of the windows of other domains after the next one.
     later: [Time; NEAR - 1],
+    windows: Windows,
 }
 
-/// Windows that [`Window::near`] tells apart, this one included.
+/// Windows that [`Window::near`] tells apart: this one, and the next ones of other domains.
 pub(super) const NEAR: usize = 4;
 
 impl Window {
-    /// The window of this number, where all are of this length.
-    pub fn new(index: u64, length: Time) -> Self {
-        let start = length * index;
-        let later = std::array::from_fn(|ahead| start.saturating_add(length * (ahead as u64 + 2)));
-        Self { index, start, end: start.saturating_add(length), length, later }
+    /// The same up to `end` only.
+    pub fn until(self, end: Time) -> Self {
+        Self { end, ..self }
     }
 
     /// The time of an arrival in it, given its key.
@@ -139,27 +177,28 @@ impl Window {
         self.start + Time::from_ps(key >> 32)
     }
 
-    /// How many windows after this one `time` lies, if that is less than [`NEAR`], and [`NEAR`] otherwise.
+    /// In which of the next windows of other domains `time` lies, from 1 on; [`NEAR`] if in none of them.
     #[inline]
     fn near(&self, time: Time) -> u64 {
-        if time < self.end { 0 } else { self.near_after(time) }
-    }
-
-    /// The same for a time that is not in this window.
-    #[inline]
-    fn near_after(&self, time: Time) -> u64 {
-        debug_assert!(time >= self.end, "{time} is not after this window");
+        debug_assert!(time >= self.earliest, "{time} is not after this window");
         // Whether a message falls into the next window or the one after is unpredictable: branch-free.
         1 + self.later.iter().map(|start| u64::from(time >= *start)).sum::<u64>()
     }
 
-    /// How many windows after this one `time` lies.
+    /// The number of a window that [`Self::near`] returns.
+    pub fn number(&self, near: u64) -> u64 {
+        self.index + (self.windows.phases * near).saturating_sub(self.windows.phases - 1)
+    }
+
+    /// The number of the window in which other domains run at `time`.
+    fn of_others(&self, time: Time) -> u64 {
+        self.windows.at(time, self.index + 1)
+    }
+
+    /// The number of the window after this one in which the domains of this one run at `time`.
     #[inline]
-    pub fn ahead(&self, time: Time) -> u64 {
-        match self.near(time) {
-            near if near < NEAR as u64 => near,
-            _ => time.ps() / self.length.ps() - self.index,
-        }
+    pub fn again(&self, time: Time) -> u64 {
+        self.windows.at(time, self.index).max(self.index + self.windows.phases)
     }
 }
 
@@ -241,14 +280,15 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
         self.context
     }
 
-    /// The message after the one taken last; another event may come before it. Only for prefetching and for work that
-    /// depends on the message alone: no result may depend on it, because whether there is one depends on the length of
-    /// windows.
+    /// The message that comes when `ahead` others have been taken, and its entity; other events may come before it. Only
+    /// for prefetching and for work that depends on the message alone: no result may depend on it, because whether there
+    /// is one depends on the length of windows.
     #[inline(always)] // on the path of every packet
-    pub fn peek(&self) -> Option<&'c D::Message> {
-        let key = *self.keys.as_slice().first()?;
+    pub fn peek(&self, ahead: usize) -> Option<(u32, &'c D::Message)> {
+        let key = *self.keys.as_slice().get(ahead)?;
         // SAFETY: R5: as in `next`.
-        Some(unsafe { &self.context.mailboxes.read(key as u32).0.message })
+        let envelope = unsafe { self.context.mailboxes.read(key as u32) }.0;
+        Some((envelope.entity, &envelope.message))
     }
 }
 
@@ -273,11 +313,23 @@ impl<D: Domain> Context<'_, D> {
         self.queue.push(time, Key::new(event, tie));
     }
 
+    /// A message will probably be sent to this domain soon, to arrive in its next window: prefetches where it will be
+    /// written.
+    ///
+    /// # Panics
+    /// If there is no such domain.
+    #[inline(always)] // on the path of every packet
+    pub fn prefetch(&self, domain: u32) {
+        // SAFETY: R4: this is the sending thread.
+        unsafe { self.mailboxes.prefetch_next_line(self.rows[1], domain) };
+    }
+
     /// Sends a message that arrives at `time` at an entity of a domain, this one or another.
     ///
     /// # Panics
-    /// If `time` is in the past, or nearer than the lookahead for another domain; if there is no such domain; if there is
-    /// an attachment, and the executor was made without.
+    /// If another domain has run at `time`, or may have: that is so at any time before the end of this window, and in two
+    /// phases at any time before its middle. No model may send to another domain within the lookahead. If there is no such
+    /// domain; if there is an attachment, and the executor was made without.
     #[inline(always)] // on the path of every packet
     pub fn send(
         &mut self,
@@ -308,9 +360,11 @@ impl<D: Domain> Context<'_, D> {
         change: impl FnOnce(&mut D::Message),
     ) {
         if domain != self.domain {
-            assert!(time >= self.window.end, "message to another domain within the lookahead");
-            let ahead = self.window.near_after(time);
-            if let Some(row) = self.rows.get(ahead as usize) {
+            let Windows { phases, first, .. } = self.window.windows;
+            debug_assert!(phases == 1 || (domain < first) != (self.domain < first), "they have one colour");
+            assert!(time >= self.window.earliest, "message to another domain within the lookahead");
+            let near = self.window.near(time);
+            if let Some(row) = self.rows.get(near as usize) {
                 self.mailboxes.push(self.thread, *row, domain, time, entity, message, attachment, change);
                 return;
             }
@@ -330,7 +384,7 @@ impl<D: Domain> Context<'_, D> {
         message: &D::Message,
         attachment: Option<&D::Attachment>,
     ) {
-        let window = self.window.index + self.window.ahead(time);
+        let window = self.window.of_others(time);
         // The last window of time has no next one: what is sent in it to another domain has nowhere to go (R4).
         assert!(
             domain == self.domain || window > self.window.index,
@@ -363,10 +417,8 @@ impl<D: Domain> Context<'_, D> {
         if domain == self.domain {
             self.schedule(time, Event { class: D::ARRIVAL, entity, payload });
         } else {
-            let ahead = self.window.ahead(time);
-            let near = Time::from_ps(
-                (self.window.index + ahead + 2 - self.mailboxes.horizon()) * self.window.length.ps(),
-            );
+            let near =
+                self.window.windows.length * (self.window.of_others(time) + 2 - self.mailboxes.horizon());
             self.queue.push(near, Key::new(Event { class: DEFERRED, entity: 0, payload }, 0));
         }
     }
@@ -374,9 +426,11 @@ impl<D: Domain> Context<'_, D> {
     /// Posts a message that was deferred because it was too far ahead.
     pub(super) fn post_deferred(&mut self, index: u32) {
         let (domain, envelope, attachment) = self.deferred.take(index);
-        let window = self.window.index + self.window.ahead(envelope.time);
+        let window = self.window.of_others(envelope.time);
         // A domain may have scheduled an event of the engine's class itself (R4).
-        assert!(window > self.window.index, "a message that was deferred until it was late");
+        let ahead = window.saturating_sub(self.window.index);
+        assert!(ahead > 0, "a message that was deferred until it was late");
+        assert!(ahead < self.mailboxes.horizon(), "a message that was deferred not long enough");
         let row = self.mailboxes.row(self.thread, window);
         let Envelope { time, entity, message } = envelope;
         self.mailboxes.push(self.thread, row, domain, time, entity, &message, attachment.as_ref(), |_| {});
@@ -387,6 +441,7 @@ impl<D: Domain> Context<'_, D> {
 mod tests {
     use super::*;
     use crate::engine::Executor;
+    use proptest::prelude::*;
 
     const LOOKAHEAD: Time = Time::from_ps(1_000);
     /// Far enough to be deferred until it is near.
@@ -457,10 +512,45 @@ mod tests {
         to_receiver.chain([0, 1, 2, 90].map(|windows| (SENDER, windows * LOOKAHEAD.ps() + 10)))
     }
 
+    proptest! {
+        /// A window in which domains of a colour run at a time has that time, and what comes from another is never late.
+        #[test]
+        fn every_time_has_a_window(phases in 1u64..3, length in 1u64..2_000, time: u32, index: u32, ahead in 0u64..20_000) {
+            let windows = Windows { length: Time::from_ps(length), phases, first: 1 };
+            let (time, index) = (Time::from_ps(u64::from(time)), u64::from(index));
+            for colour in 0..2 {
+                let window = windows.window(windows.at(time, colour));
+                prop_assert!(window.start <= time && time < window.end, "{window:?}");
+                prop_assert!(phases == 1 || window.index % 2 == colour);
+            }
+            let window = windows.window(index);
+            let arrival = window.earliest + Time::from_ps(ahead);
+            let at = window.of_others(arrival);
+            prop_assert!(at > index);
+            let near = window.near(arrival);
+            if near < NEAR as u64 {
+                prop_assert_eq!(window.number(near), at);
+            } else {
+                prop_assert!(at >= window.number(near));
+            }
+            let again = window.again(window.end + Time::from_ps(ahead));
+            prop_assert!(again > index && (phases == 1 || again % 2 == index % 2));
+        }
+    }
+
     #[test]
     fn a_changed_message_arrives_the_same_near_and_far() {
-        let domains = (0..2).map(|domain| (Correspondent::default(), Names::Base(domain))).collect();
+        for phases in [1, 2] {
+            changed_messages(phases);
+        }
+    }
+
+    fn changed_messages(phases: u64) {
+        let domains = (0..2).map(|domain| (Correspondent::default(), Names::Base(domain)));
         let mut executor = Executor::new(domains, LOOKAHEAD, FAR, TieBreak::Fixed, true);
+        if phases == 2 {
+            executor.in_two_phases(1);
+        }
         executor.schedule(0, Time::ZERO, Event { class: 1, entity: 0, payload: 0 });
         executor.run(FAR + FAR, 1, &mut |_| true, None, &|| false).expect("nothing halts it");
         for (to, domain) in executor.into_domains().into_iter().enumerate() {

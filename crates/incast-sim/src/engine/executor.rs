@@ -3,7 +3,7 @@
 use super::{
     active_set::{ActiveSet, collect},
     arrivals::Keys,
-    domain::{Context, DEFERRED, Deferred, Domain, Messages, NEAR, Names, Window},
+    domain::{Context, DEFERRED, Deferred, Domain, Messages, NEAR, Names, Window, Windows},
     halt::{Halt, Halted, Livelock, MOST_EVENTS_AT_ONE_TIME, Moved},
     mailbox::{Mailboxes, Row},
     prefetch::prefetch,
@@ -16,6 +16,7 @@ use std::{
     cell::UnsafeCell,
     cmp::Reverse,
     collections::BinaryHeap,
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Mutex, PoisonError,
@@ -24,17 +25,20 @@ use std::{
     thread,
 };
 
-/// The longest window. Longer ones would only make the sorted keys wider.
-pub const LONGEST_WINDOW: Time = Time::from_ps(1 << 20);
+/// The longest lookahead. Windows, which are one or two of them, would only make the sorted keys wider.
+pub const LONGEST_LOOKAHEAD: Time = Time::from_ps(1 << 20);
 
 /// Number of windows ahead to which messages can be posted. Messages over longer links are deferred.
 const MOST_SLOTS: usize = 64;
 
 /// Windows for which messages can be posted directly, given the least and the longest time of a message on its way.
 pub fn slots(lookahead: Time, longest: Time) -> usize {
-    let reach = (longest.ps() / lookahead.min(LONGEST_WINDOW).ps()).saturating_add(3);
-    usize::try_from(reach).unwrap_or(MOST_SLOTS).clamp(4, MOST_SLOTS).next_power_of_two()
+    let reach = (longest.ps() / lookahead.min(LONGEST_LOOKAHEAD).ps()).saturating_add(4);
+    usize::try_from(reach).unwrap_or(MOST_SLOTS).clamp(8, MOST_SLOTS).next_power_of_two()
 }
+
+/// Threads of a run at most.
+pub const MOST_THREADS: usize = 32;
 
 /// Windows between two calls of the observer.
 const OBSERVE_EVERY: u64 = 256;
@@ -113,6 +117,8 @@ pub type Inspect<'l, D> = dyn FnMut(Time, &[&D]) -> Finding + 'l;
 pub struct Executor<D: Domain> {
     cells: Box<[UnsafeCell<Cell<D>>]>,
     lookahead: Time,
+    /// Domains below this are of one colour, the others of the other: no two of a colour send to each other.
+    colours: Option<usize>,
     slots: usize,
     pub(super) ties: TieBreak,
     attachments: bool,
@@ -136,6 +142,7 @@ pub(super) struct Shared<'a, D: Domain> {
     messages: Box<[AtomicU64]>,
     /// Time between inspections of all domains.
     inspect_every: Option<Time>,
+    windows: Windows,
     /// An inspection has ended the run.
     inspection_ended: AtomicBool,
     /// Asked now and then by every thread: whether to end the run at once.
@@ -156,13 +163,13 @@ impl<D: Domain> Executor<D> {
     /// # Panics
     /// If `lookahead` is zero.
     pub fn new(
-        domains: Vec<(D, Names)>,
+        domains: impl IntoIterator<Item = (D, Names)>,
         lookahead: Time,
         longest: Time,
         ties: TieBreak,
         attachments: bool,
     ) -> Self {
-        let lookahead = lookahead.min(LONGEST_WINDOW);
+        let lookahead = lookahead.min(LONGEST_LOOKAHEAD);
         assert!(lookahead > Time::ZERO, "domains need a lookahead");
         let slots = slots(lookahead, longest);
         let cell = |(domain, names)| {
@@ -178,7 +185,35 @@ impl<D: Domain> Executor<D> {
             })
         };
         let cells = domains.into_iter().map(cell).collect();
-        Self { cells, lookahead, slots, ties, attachments, most_at_one_time: MOST_EVENTS_AT_ONE_TIME }
+        Self {
+            cells,
+            lookahead,
+            colours: None,
+            slots,
+            ties,
+            attachments,
+            most_at_one_time: MOST_EVENTS_AT_ONE_TIME,
+        }
+    }
+
+    /// Lets domains run in two phases: none of those below `first` sends to another of them, and none of the others to
+    /// another of those. Speed depends on it, results do not. They run in one phase all the same where somebody inspects
+    /// all domains at one time, and in small fabrics on several threads: there a phase has too little work to share.
+    ///
+    /// In debug builds a run panics where a domain sends to another one of its colour; in others such a message is lost.
+    pub fn in_two_phases(&mut self, first: usize) {
+        self.colours = Some(first);
+    }
+
+    fn phases(&self, threads: usize, inspected: bool) -> u64 {
+        let small = threads > 1 && self.cells.len() < LARGE;
+        if self.colours.is_none() || inspected || small { 1 } else { 2 }
+    }
+
+    /// The domains that may run in a window, if there is more than one phase.
+    fn colour(&self, number: u64) -> Range<usize> {
+        let (first, all) = (self.colours.unwrap_or(0), self.cells.len());
+        if number.is_multiple_of(2) { 0..first } else { first..all }
     }
 
     /// So many events of a domain may come at one time: those of flows that start together.
@@ -216,10 +251,10 @@ impl<D: Domain> Executor<D> {
         halt: &Halt<'_>,
     ) -> Result<Statistics, Halted> {
         let domains = self.cells.len();
-        let threads = threads.clamp(1, 32).min(domains.max(1));
+        let threads = threads.clamp(1, MOST_THREADS).min(domains.max(1));
         let worker = |_| {
             CachePadded::new(Worker {
-                range: 0..0,
+                ranges: [0..0, 0..0],
                 near: vec![ActiveSet::new(domains); self.slots],
                 far: BinaryHeap::new(),
                 keys: Keys::default(),
@@ -236,6 +271,11 @@ impl<D: Domain> Executor<D> {
             divide: [AtomicBool::new(false), AtomicBool::new(false)],
             messages: next(),
             inspect_every: inspector.as_ref().map(|inspector| inspector.every),
+            windows: Windows {
+                length: self.lookahead,
+                first: self.colours.unwrap_or(0) as u32,
+                phases: self.phases(threads, inspector.is_some()),
+            },
             inspection_ended: AtomicBool::new(false),
             halt,
             is_halted: AtomicBool::new(false),
@@ -324,37 +364,57 @@ impl<D: Domain> Shared<'_, D> {
         result
     }
 
-    /// Divides the domains into contiguous ranges of equal cost, and registers their wake-ups as of `window`, the
-    /// one to be executed next.
+    /// Divides the domains into contiguous ranges of equal cost, those of each phase by themselves, and registers their
+    /// wake-ups as of `window`, the one to be executed next.
     ///
     /// # Safety
     /// No other thread accesses workers or cells meanwhile (R2).
     unsafe fn balance(&self, window: Option<u64>) {
+        for worker in &self.workers {
+            // SAFETY: R2: promised by the caller.
+            let worker = unsafe { &mut *worker.with_mut(|worker| worker) };
+            worker.far.clear();
+            worker.near.iter_mut().for_each(ActiveSet::clear);
+        }
+        if self.windows.phases == 1 {
+            // SAFETY: R2: promised by the caller.
+            unsafe { self.balance_phase(0, 0..self.executor.cells.len(), window) };
+        } else {
+            for phase in 0..2 {
+                // SAFETY: R2: promised by the caller.
+                unsafe { self.balance_phase(phase, self.executor.colour(phase), window) };
+            }
+        }
+    }
+
+    /// The same for the domains of one phase.
+    ///
+    /// # Safety
+    /// As [`Self::balance`].
+    unsafe fn balance_phase(&self, phase: u64, domains: Range<usize>, window: Option<u64>) {
         let cells = &self.executor.cells;
         // SAFETY: R2: promised by the caller, here and below.
         let cost = |index: usize| unsafe { (*cells[index].get()).cost } + 1;
-        let total: u64 = (0..cells.len()).map(cost).sum();
-        let (mut from, mut sum) = (0, 0);
+        let total: u64 = domains.clone().map(cost).sum();
+        let (mut from, mut sum) = (domains.start, 0);
         let threads = self.workers.len() as u64;
         for thread in 0..self.workers.len() {
             let goal = total * (thread as u64 + 1) / threads;
             let mut to = from;
-            while to < cells.len() && (sum + cost(to) / 2 < goal || thread + 1 == self.workers.len()) {
+            while to < domains.end && (sum + cost(to) / 2 < goal || thread + 1 == self.workers.len()) {
                 sum += cost(to);
                 to += 1;
             }
             // SAFETY: promised by the caller (R2).
             let worker = unsafe { &mut *self.workers[thread].with_mut(|worker| worker) };
-            worker.range = from as u32..to as u32;
-            worker.far.clear();
-            worker.near.iter_mut().for_each(ActiveSet::clear);
+            worker.ranges[phase as usize] = from as u32..to as u32;
             for index in from..to {
                 // SAFETY: promised by the caller (R2).
                 let cell = unsafe { &mut *cells[index].get() };
                 cell.wake = u64::MAX;
                 let next = cell.next.min(cell.queue.next_time());
                 if next < Time::MAX {
-                    cell.wake = next.ps() / self.executor.lookahead.ps();
+                    cell.wake = self.windows.at(next, phase);
                     worker.far.push(Reverse((cell.wake, index as u32)));
                 }
                 // The cost of a domain changes: old cost decays.
@@ -375,7 +435,9 @@ impl<D: Domain> Shared<'_, D> {
         // SAFETY: R2: this is the worker's own thread; the leader accesses it only while this thread waits in a
         // barrier.
         let worker = || unsafe { &mut *self.workers[thread].with_mut(|worker| worker) };
-        let length = self.executor.lookahead;
+        let length = self.windows.length;
+        // In two phases a window begins one lookahead before its number.
+        let last = self.end.ps().div_ceil(length.ps()).saturating_add(self.windows.phases - 1);
         let started = thread_cpu_time();
         let mut windows = 0u64;
         let mut index = None;
@@ -413,7 +475,17 @@ impl<D: Domain> Shared<'_, D> {
                 earliest = earliest.min(next);
                 stopped |= next == STOP;
             }
-            if stopped || earliest == u64::MAX || earliest >= self.end.ps().div_ceil(length.ps()) {
+            if let Some(over) = index
+                && stopped
+                && self.windows.phases == 2
+                && !self.is_halted.load(Ordering::Relaxed)
+            {
+                // The other colour comes to where this one has stopped. What it posts nobody reads any more, so that the
+                // active sets need not be cleared.
+                let end = self.windows.window(over).end;
+                self.execute(thread, worker(), self.windows.window(over + 1).until(end));
+            }
+            if stopped || earliest == u64::MAX || earliest >= last {
                 break;
             }
             // The active sets of the previous window are cleared before anything is posted to their slot again, which
@@ -441,15 +513,15 @@ impl<D: Domain> Shared<'_, D> {
                     break;
                 }
             }
-            let start = Time::from_ps(earliest * length.ps());
-            if next_inspection <= start {
+            let window = self.windows.window(earliest);
+            if next_inspection <= window.start {
                 if self.barrier.wait().is_err() {
                     intact = false;
                     break;
                 }
                 if let Some(inspector) = &mut inspector {
                     // SAFETY: R2: all other threads wait in the barriers around this.
-                    stopped_at = unsafe { self.inspect(inspector, next_inspection, start) };
+                    stopped_at = unsafe { self.inspect(inspector, next_inspection, window.start) };
                     self.inspection_ended.store(stopped_at.is_some(), Ordering::Relaxed);
                 }
                 if self.barrier.wait().is_err() {
@@ -460,9 +532,9 @@ impl<D: Domain> Shared<'_, D> {
                     break;
                 }
                 let every = self.inspect_every.unwrap_or(Time::MAX).ps();
-                next_inspection = Time::from_ps((start.ps() / every).saturating_add(1).saturating_mul(every));
+                next_inspection =
+                    Time::from_ps((window.start.ps() / every).saturating_add(1).saturating_mul(every));
             }
-            let window = Window::new(earliest, length);
             self.execute(thread, worker(), window);
             windows += 1;
             if thread == 0 && windows.is_multiple_of(OBSERVE_EVERY) {
@@ -533,25 +605,26 @@ impl<D: Domain> Shared<'_, D> {
         let slot = (window.index & (self.executor.slots as u64 - 1)) as usize;
         let mut active = std::mem::take(&mut worker.active);
         {
-            // At most 32 threads and one set of our own.
-            let mut sets: [&ActiveSet; 33] = [&worker.near[slot]; 33];
+            // One of each thread, and our own.
+            let mut sets: [&ActiveSet; MOST_THREADS + 1] = [&worker.near[slot]; MOST_THREADS + 1];
             for (from, set) in sets.iter_mut().enumerate().take(self.workers.len()) {
                 // SAFETY: R4: the window is being executed, so that no thread writes its active sets.
                 *set = unsafe { self.mailboxes.active(from, window.index) };
             }
             sets[self.workers.len()] = &worker.near[slot];
-            collect(&sets[..=self.workers.len()], worker.range.start, worker.range.end, &mut active);
+            let range = &worker.ranges[(window.index % self.windows.phases) as usize];
+            collect(&sets[..=self.workers.len()], range.start, range.end, &mut active);
         }
         worker.near[slot].clear();
         let domains = self.executor.cells.len();
         let large = domains >= 2 * LARGE || domains >= LARGE && active.len() >= LARGE / 2;
         let huge = domains >= HUGE;
-        let rows = std::array::from_fn(|ahead| self.mailboxes.row(thread, window.index + ahead as u64));
+        let rows = std::array::from_fn(|near| self.mailboxes.row(thread, window.number(near as u64)));
         for (turn, domain) in active.iter().enumerate() {
             if large {
                 self.prefetch_next(&active[turn..], window);
                 if huge {
-                    self.prefetch_next_state(thread, &active[turn..], window);
+                    self.prefetch_next_state(&active[turn..], window, rows[1]);
                 }
             }
             // SAFETY: R1: the domain is in this worker's range.
@@ -570,7 +643,7 @@ impl<D: Domain> Shared<'_, D> {
             worker.statistics.messages += messages;
             cell.next = next;
             if next < self.end {
-                let due = window.index + window.ahead(next).max(1);
+                let due = window.again(next);
                 if due < cell.wake || cell.wake <= window.index {
                     cell.wake = due;
                     worker.wake(window.index, due, *domain);
@@ -601,32 +674,36 @@ impl<D: Domain> Shared<'_, D> {
     }
 
     /// The steps after those of [`Self::prefetch_next`].
-    fn prefetch_next_state(&self, thread: usize, active: &[u32], window: Window) {
+    fn prefetch_next_state(&self, active: &[u32], window: Window, row: Row) {
         // SAFETY: R1: the domains are in this worker's range.
         let domain = |index: u32| unsafe { &(*self.executor.cells[index as usize].get()).domain };
         if let Some(index) = active.get(2) {
             let domain = domain(*index);
             domain.prefetch(false);
-            for from in 0..self.workers.len() {
-                // SAFETY: R5: this thread runs the domain in this window, whose messages are complete.
-                unsafe {
-                    self.mailboxes.visit(from, window.index, *index, |_, envelope| {
-                        domain.prefetch_message(envelope.entity, &envelope.message);
-                    });
+            if !domain.looks_ahead() {
+                for from in 0..self.workers.len() {
+                    // SAFETY: R5: this thread runs the domain in this window, whose messages are complete.
+                    unsafe {
+                        self.mailboxes.visit(from, window.index, *index, |_, envelope| {
+                            domain.prefetch_message(envelope.entity, &envelope.message);
+                        });
+                    }
                 }
             }
         }
         if let Some(index) = active.get(1) {
             let domain = domain(*index);
             domain.prefetch(true);
-            for from in 0..self.workers.len() {
-                // SAFETY: R5: as above; R4: this is the sending thread.
-                unsafe {
-                    self.mailboxes.visit(from, window.index, *index, |_, envelope| {
-                        if let Some(next) = domain.next_domain(envelope.entity, &envelope.message) {
-                            self.mailboxes.prefetch_next_line(thread, window.index + 1, next);
-                        }
-                    });
+            if !domain.looks_ahead() {
+                for from in 0..self.workers.len() {
+                    // SAFETY: R5: as above; R4: the row is this thread's, of a later window.
+                    unsafe {
+                        self.mailboxes.visit(from, window.index, *index, |_, envelope| {
+                            if let Some(next) = domain.next_domain(envelope.entity, &envelope.message) {
+                                self.mailboxes.prefetch_next_line(row, next);
+                            }
+                        });
+                    }
                 }
             }
         }

@@ -435,14 +435,14 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
         prefetch(self.list(self.row(thread, window), domain), 1);
     }
 
-    /// Prefetches the line to which the next message from `thread` to `domain` for `window` will be written.
+    /// Prefetches the line to which the next message of a row to `domain` will be written.
     ///
     /// # Safety
-    /// The caller is `thread`, and `window` is later than the one being executed (R4).
+    /// The row is of the calling thread, and of a later window than the one being executed (R4).
     #[inline]
-    pub unsafe fn prefetch_next_line(&self, thread: usize, window: u64, domain: u32) {
+    pub unsafe fn prefetch_next_line(&self, row: Row, domain: u32) {
         // SAFETY: promised by the caller (R4).
-        let last = unsafe { self.ends(thread, window, domain) }.last;
+        let last = self.list(row, domain).with(|list| unsafe { *list }).last;
         if last % CHUNK != CHUNK - 1 {
             prefetch_for_writing(self.lines.address(last + 1));
         }

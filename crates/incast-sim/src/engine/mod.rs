@@ -6,6 +6,7 @@
 //! being the *lookahead*. Within a window [kL, (k + 1)L) domains therefore cannot influence each other: each one's
 //! events of the window run to the end, in any order of domains and on any number of threads, with the same
 //! result. Then the window's output is handed over, and the next window is the one with the earliest pending event.
+//! Where domains can be divided in two so that none sends to its own half, the halves take turns in windows of 2 L.
 //!
 //! Rules R1 to R9 and R16 of docs/unsafe.md say which thread may access what, and when, and what types must keep. Unsafe
 //! code here cites them.
@@ -29,6 +30,7 @@ mod sort;
 mod sync;
 pub mod table;
 mod ties;
+pub mod vectors;
 mod worker;
 
 pub use domain::{Context, Domain, Messages};

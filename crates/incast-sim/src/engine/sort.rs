@@ -16,7 +16,7 @@ mod avx2 {
     /// Columns.
     const LANES: usize = 8;
     /// Bits of relative times.
-    const TIME_BITS: u32 = 20;
+    const TIME_BITS: u32 = 21;
     /// Bits of a place.
     const PLACE_BITS: i32 = MOST.ilog2() as i32;
 
@@ -35,7 +35,7 @@ mod avx2 {
         }
 
         /// Sorts the first `count` of a list, from two to [`MOST`], by what is in their upper halves, relative times
-        /// below 2^20, and then by place. Returns whether some have the same time. Both lists have room for the next
+        /// below 2^21, and then by place. Returns whether some have the same time. Both lists have room for the next
         /// power of two, and for 16; what lies behind the end may be anything.
         #[inline]
         pub fn sort(self, list: &[u64], count: usize, sorted: &mut [u64]) -> bool {

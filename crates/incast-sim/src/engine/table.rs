@@ -38,7 +38,7 @@ impl FlowTable {
     /// Sets the index of a flow.
     pub fn set(&mut self, source: u32, sequence: u32, index: u32) {
         if (self.used + 1) * 4 > self.entries.len() * 3 {
-            let larger = (self.entries.len() * 2).max(8);
+            let larger = (self.entries.len() * 2).max(2);
             let old = std::mem::replace(&mut self.entries, vec![(0, EMPTY); larger]);
             for entry in old.into_iter().filter(|entry| entry.1 != EMPTY) {
                 let place = self.place(entry.0);

@@ -45,8 +45,8 @@ impl<D: Domain> Shared<'_, D> {
                     std::mem::swap(one, other);
                 }
             }
-            // Few messages tie: hashing them anew for each comparison is cheaper than remembering the hashes.
-            _ => keys.sort_unstable_by_key(order),
+            // Each is hashed once.
+            _ => keys.sort_by_cached_key(order),
         }
     }
 }

@@ -28,7 +28,8 @@ pub struct Statistics {
 
 /// The data of one thread about its domains.
 pub struct Worker {
-    pub range: Range<u32>,
+    /// Its domains, in each phase.
+    pub ranges: [Range<u32>; 2],
     /// Domains with own events in the windows of the ring.
     pub near: Vec<ActiveSet>,
     /// Domains with own events further ahead, by window.

@@ -10,7 +10,7 @@ use crate::{
     fabric::config::Wire,
     probe::{PacketTrace, Step},
 };
-use incast_units::{Bytes, Rate, Serializer, Time};
+use incast_units::{Bytes, Rate, Rounding, Serializer, Time};
 
 /// The sending end of one direction of a link. What every packet needs lies together, in 48 bytes.
 #[derive(Debug)]
@@ -20,10 +20,11 @@ pub struct Transmitter {
     free_at: Time,
     delay: Time,
     sent_bytes: u64,
-    rare: Box<Rare>,
+    /// [`None`] exactly if the link is simple: see [`Self::is_simple`].
+    rare: Option<Box<Rare>>,
     peer: Peer,
     /// Picoseconds per byte, or zero where it is not so simple: not a whole number, another gap than Ethernet's,
-    /// packets may be lost, or are recorded.
+    /// packets may be lost, or are recorded. A million-host fabric has six million of these, nearly all simple.
     ps_per_byte: u32,
     /// Frame bytes of the packet in service.
     in_service: u16,
@@ -32,7 +33,7 @@ pub struct Transmitter {
     up: bool,
 }
 
-/// What few packets need.
+/// What a link has that is not simple.
 #[derive(Debug)]
 struct Rare {
     rate: Rate,
@@ -53,46 +54,49 @@ const LOSS_STREAM: u32 = 0x4c4f_5353;
 impl Transmitter {
     /// One direction of `link`; `name` is unique among transmitters.
     pub fn new(link: &topology::Link, wire: Wire, peer: Peer, seed: u64, name: u64) -> Self {
-        let serializer = Serializer::new(link.rate, wire.rounding);
-        let lossy = link.loss > 0.0;
-        let simple = !lossy && wire.gap == GAP;
-        Self {
+        let mut link_end = Self {
             free_at: Time::ZERO,
             delay: link.delay,
             sent_bytes: 0,
             peer,
-            ps_per_byte: if simple { serializer.ps_per_byte() } else { 0 },
+            ps_per_byte: 0,
             in_service: 0,
             service_priority: 0,
             up: true,
-            rare: Box::new(Rare {
-                rate: link.rate,
-                gap: wire.gap,
-                serializer,
-                loss: lossy.then(|| (link.loss, Stream::new(seed, LOSS_STREAM, name))),
-                lost: (0, 0),
-                next_arrival: Time::ZERO,
-                trace: None,
-            }),
+            rare: None,
+        };
+        let serializer = Serializer::new(link.rate, wire.rounding);
+        if link.loss <= 0.0 && wire.gap == GAP {
+            link_end.ps_per_byte = serializer.ps_per_byte();
         }
+        if !link_end.is_simple() {
+            let loss = (link.loss > 0.0).then(|| (link.loss, Stream::new(seed, LOSS_STREAM, name)));
+            link_end.rare = Some(Box::new(Rare::new(link.rate, wire.gap, serializer, loss)));
+        }
+        link_end
     }
 
     /// Records what is sent from now on. Costs nothing elsewhere: recorded packets take the path of those that may be
     /// lost.
     pub fn watch(&mut self, trace: Box<PacketTrace>, port: u16) {
+        let rate = self.rate();
+        let plain = || Box::new(Rare::new(rate, GAP, Serializer::new(rate, Rounding::Exact), None));
+        self.rare.get_or_insert_with(plain).trace = Some((trace, port));
         self.ps_per_byte = 0;
-        self.rare.trace = Some((trace, port));
     }
 
     /// What was recorded.
     pub fn trace(&mut self) -> Option<&mut PacketTrace> {
-        self.rare.trace.as_mut().map(|(trace, _)| &mut **trace)
+        self.rare.as_mut()?.trace.as_mut().map(|(trace, _)| &mut **trace)
     }
 
     /// Its rate.
     #[inline]
     pub fn rate(&self) -> Rate {
-        self.rare.rate
+        match &self.rare {
+            Some(rare) => rare.rate,
+            None => Rate::from_bps(8_000_000_000_000 / u64::from(self.ps_per_byte)),
+        }
     }
 
     /// Where it ends.
@@ -109,8 +113,9 @@ impl Transmitter {
 
     /// How long it takes to send a packet, rounded up where the time depends on those before.
     fn time_of(&self, packet: &Packet) -> Time {
-        let bytes = u64::from(packet.wire) + u64::from(self.rare.gap);
-        self.rare.serializer.rounding().of(self.rare.rate.time_of(Bytes::new(bytes)))
+        let Some(rare) = &self.rare else { return self.end_by_bytes(Time::ZERO, packet) };
+        let bytes = u64::from(packet.wire) + u64::from(rare.gap);
+        rare.serializer.rounding().of(rare.rate.time_of(Bytes::new(bytes)))
     }
 
     /// When the link is free again.
@@ -152,12 +157,12 @@ impl Transmitter {
 
     /// Packets and bytes lost on the wire.
     pub fn lost(&self) -> (u64, u64) {
-        self.rare.lost
+        self.rare.as_ref().map_or((0, 0), |rare| rare.lost)
     }
 
     /// Packets may be lost on the wire.
     pub fn is_lossy(&self) -> bool {
-        self.rare.loss.is_some()
+        self.rare.as_ref().is_some_and(|rare| rare.loss.is_some())
     }
 
     /// The link is up.
@@ -218,7 +223,7 @@ impl Transmitter {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) -> bool {
-        let rare = &mut *self.rare;
+        let Some(rare) = self.rare.as_deref_mut() else { unreachable!("a link that is not simple") };
         let lost = rare.loses(packet);
         let bytes = u32::from(packet.wire) + rare.gap;
         let end = rare.serializer.end(now, bytes, self.free_at == now);
@@ -226,12 +231,12 @@ impl Transmitter {
         if let Some((trace, port)) = &mut rare.trace {
             trace.record(now, *port, Step::Sent { end, arrival }, packet);
         }
-        self.free_at = end;
-        self.occupy(packet);
         if let Some(arrival) = arrival {
-            self.rare.next_arrival = arrival + Time::from_ps(1);
+            rare.next_arrival = arrival + Time::from_ps(1);
             context.send(self.peer, arrival, packet, telemetry);
         }
+        self.free_at = end;
+        self.occupy(packet);
         !lost
     }
 
@@ -250,6 +255,10 @@ impl Transmitter {
 }
 
 impl Rare {
+    fn new(rate: Rate, gap: u32, serializer: Serializer, loss: Option<(f64, Stream)>) -> Self {
+        Self { rate, gap, serializer, loss, lost: (0, 0), next_arrival: Time::ZERO, trace: None }
+    }
+
     fn loses(&mut self, packet: &Packet) -> bool {
         let Some((probability, stream)) = &mut self.loss else { return false };
         let lost = stream.uniform() < *probability;

@@ -24,6 +24,9 @@ pub trait NodeContext {
     fn send_with_hash(&mut self, peer: Peer, arrival: Time, packet: &Packet, hash: u32) {
         self.send(peer, arrival, &packet.with_hash(hash), None);
     }
+    /// A packet will probably be sent to this neighbour soon: prefetches where it will be written.
+    #[inline]
+    fn prefetch(&self, _peer: Peer) {}
     /// Wakes this node.
     fn schedule(&mut self, time: Time, event: Event);
 }
@@ -34,9 +37,9 @@ pub trait Arrivals<'p> {
     type Context: NodeContext;
     /// The next packet, its port and its INT records. The context's time becomes its arrival time.
     fn next(&mut self) -> Option<(usize, &'p Packet, Option<&'p Telemetry>)>;
-    /// The packet that will probably be next. Only for prefetching and for values that follow from the packet alone. No
-    /// result may depend on it.
-    fn peek(&self) -> Option<&'p Packet>;
+    /// The packet that will probably come after `ahead` others, and its port. Only for prefetching and for values that
+    /// follow from the packet alone. No result may depend on it.
+    fn peek(&self, ahead: usize) -> Option<(usize, &'p Packet)>;
     /// What the node may do about it.
     fn context(&mut self) -> &mut Self::Context;
 }

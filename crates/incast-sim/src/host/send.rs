@@ -3,6 +3,7 @@
 use super::{Host, SentFlow, transmit::plan_timer_event};
 use crate::{
     application::{FlowInfo, FlowSpec},
+    engine::vectors::push_first,
     fabric::{
         node::{NodeContext, class},
         packet::{Kind, Packet, Telemetry},
@@ -96,7 +97,7 @@ impl Host<'_> {
         if sender.place.queued {
             self.nic.remove(slot, &sender.place);
         }
-        self.sent.push(summary(&sender, context.now(), acked.then(|| context.now())));
+        push_first(&mut self.sent, summary(&sender, context.now(), acked.then(|| context.now())));
         if let Some(held) = &sender.held {
             self.stages.forget(&self.settings.classes[usize::from(sender.flow.class)], held.stage, slot);
             self.offer_first_held(held.stage, context);

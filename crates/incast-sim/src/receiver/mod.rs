@@ -5,7 +5,7 @@ pub mod acknowledge;
 pub mod response_delay;
 
 use crate::{
-    engine::{prefetch::prefetch, table::FlowTable},
+    engine::{prefetch::prefetch, table::FlowTable, vectors::push_first},
     fabric::packet::Packet,
     probe::ArrivedSample,
     recovery::{Reassembly, Received},
@@ -166,12 +166,12 @@ impl Receiver {
     fn look_up(&mut self, packet: &Packet) -> u32 {
         let index = self.table.find(packet.data().source(), packet.sequence).unwrap_or_else(|| {
             let slot = self.free.pop().unwrap_or_else(|| {
-                self.progress.push(Progress::default());
+                push_first(&mut self.progress, Progress::default());
                 self.progress.len() as u32 - 1
             });
             self.progress[slot as usize] = Progress { ack_event: Time::MAX, ..Progress::default() };
             let index = self.records.len() as u32;
-            self.records.push(ReceivedFlow {
+            let record = ReceivedFlow {
                 source: packet.data().source(),
                 sequence: packet.sequence,
                 delivered: Time::MAX,
@@ -183,7 +183,8 @@ impl Receiver {
                 sender_slot: packet.slot,
                 reverse_hash: packet.reverse_hash(),
                 slot,
-            });
+            };
+            push_first(&mut self.records, record);
             self.table.set(packet.data().source(), packet.sequence, index);
             if let Some(watched) = &mut self.watched {
                 let flow = (packet.data().source(), packet.sequence);

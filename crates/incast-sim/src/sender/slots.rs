@@ -1,7 +1,10 @@
 //! The flows that a host sends, by slot. Slots are reused.
 
 use super::Sender;
-use crate::{engine::queue::Key, fabric::packet::Packet};
+use crate::{
+    engine::{queue::Key, vectors::push_first},
+    fabric::packet::Packet,
+};
 
 /// Flows that a host can have open at once: events name their slots.
 const MOST_FLOWS: usize = Key::PAYLOADS as usize;
@@ -44,7 +47,7 @@ impl Senders {
             Some(slot) => slot,
             None => {
                 assert!(self.slots.len() < MOST_FLOWS, "more than {MOST_FLOWS} flows open at one host");
-                self.slots.push(None);
+                push_first(&mut self.slots, None);
                 self.slots.len() as u32 - 1
             }
         };

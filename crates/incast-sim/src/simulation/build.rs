@@ -7,7 +7,7 @@ use super::{
     domain::{Domain, Node},
     lossless,
     partition::Partition,
-    path::base_path_of,
+    path::base_paths,
 };
 use crate::{
     application::FlowSpec,
@@ -34,7 +34,12 @@ use incast_cc::{
     underlay::Reports,
 };
 use incast_units::{Bytes, Time};
-use std::sync::Arc;
+use std::{
+    mem,
+    panic::resume_unwind,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+};
 
 /// Events that a host may have at the time when a flow starts: the start, timers of the law and of loss recovery, and the
 /// release of its first packet, each perhaps twice.
@@ -81,7 +86,7 @@ impl Plan {
     pub fn settings(&self, config: &Config) -> Settings {
         // The queue of a priority on virtual channel 0.
         let queue = |priority: u8| priority * config.switch.virtual_channels;
-        let class = |class: &ClassConfig| {
+        let class = |(class, path): (&ClassConfig, Path)| {
             let transport = class.law.transport();
             let scheduler = class.scheduler.and_then(|index| config.host.schedulers.get(usize::from(index)));
             Class {
@@ -110,13 +115,10 @@ impl Plan {
                 updates_gap: transport.updates_gap,
                 format: class.format,
                 trimmable: class.trimmable,
-                path: Path {
-                    rto_min: config.host.rto_min,
-                    ..base_path_of(&config.topology, config.host.mtu, &class.format, config.wire.gap)
-                },
+                path: Path { rto_min: config.host.rto_min, ..path },
             }
         };
-        let classes: Vec<Class> = config.classes.iter().map(class).collect();
+        let classes: Vec<Class> = config.classes.iter().zip(base_paths(config.into())).map(class).collect();
         let (pfc, credits) = (lossless::pfc_rules(config.into()), credits::credit_rules(config.into()));
         let is_disturbed = pfc.is_some()
             || credits.is_some()
@@ -203,8 +205,13 @@ impl Epochs {
     }
 }
 
-/// Makes the nodes and the engine that runs them. Returns the topology, for the results.
-pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Topology, Executor<Domain<'a>>) {
+/// Makes the nodes, on so many threads, and the engine that runs them. Returns the topology, for the results.
+pub fn executor<'a>(
+    config: Config,
+    plan: &Plan,
+    settings: &'a Settings,
+    threads: usize,
+) -> (Topology, Executor<Domain<'a>>) {
     let Config {
         topology, mut switch, classes, flows, applications, link_events, probes, seed, ties, ..
     } = config;
@@ -216,8 +223,10 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
     for flow in flows {
         flows_of[flow.source as usize].push(flow);
     }
-    let mut flows_of = flows_of.into_iter();
     let mut applications = applications.into_iter();
+    // For each host, until it is made.
+    let given: Vec<_> =
+        flows_of.into_iter().map(|flows| Mutex::new((flows, applications.next().flatten()))).collect();
     let ends = |node: u32| -> Vec<(Transmitter, Receiver)> {
         let ports = plan.ports.of(node).iter().enumerate();
         let both = ports.map(|(port, end)| {
@@ -234,58 +243,75 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
         });
         both.collect()
     };
-    let nodes = (0..topology.nodes()).map(|node| {
+    let make = |node: u32| {
         let base = plan.base[node as usize];
         if node < topology.hosts {
-            let flows = flows_of.next().unwrap_or_default();
-            let application = applications.next().flatten();
-            let mut ends = ends(node).into_iter();
-            ends.next().map(|(link, input)| {
-                Node::Host(Host::new(settings, node, base, link, input, flows, application))
-            })
-        } else {
-            let is_alone = partition.nodes[partition.domain_of[node as usize] as usize].len() == 1;
-            let rules =
-                epochs.rules.iter().map(|rules| rules[(node - topology.hosts) as usize].clone()).collect();
-            let probe = probes.ports.as_ref().and_then(|(every, ports)| {
-                let mut here: Vec<u16> =
-                    ports.iter().filter(|port| port.0 == node).map(|port| port.1).collect();
-                here.sort_unstable();
-                here.dedup();
-                (!here.is_empty()).then_some((*every, here))
-            });
-            let leads_to_host = plan.ports.of(node).iter().map(|end| end.peer < topology.hosts).collect();
-            let number = node - topology.hosts;
-            let of = |detours| RouteView::new(detours, &epochs.order, topology.hosts, number);
-            let routes = Routes { rules, views: epochs.detours.iter().map(of).collect() };
-            let place = Place { node, base, is_alone, links: ends(node), leads_to_host, routes, probe };
-            Some(Node::Switch(Switch::new(settings, &switch, place)))
+            let mut given = given[node as usize].lock().unwrap_or_else(PoisonError::into_inner);
+            let (flows, application) = mem::take(&mut *given);
+            let (link, input) = ends(node).into_iter().next()?;
+            return Some(Node::Host(Host::new(settings, node, base, link, input, flows, application)));
         }
-    });
-    let mut members: Vec<Vec<Node<'a>>> = partition.nodes.iter().map(|_| Vec::new()).collect();
-    let mut starts = Vec::new();
-    for (index, node) in nodes.enumerate() {
-        if let Some(mut node) = node {
+        let is_alone = partition.nodes[partition.domain_of[node as usize] as usize].len() == 1;
+        let number = node - topology.hosts;
+        let rules = epochs.rules.iter().map(|rules| rules[number as usize].clone()).collect();
+        let probe = probes.ports.as_ref().and_then(|(every, ports)| {
+            let mut here: Vec<u16> = ports.iter().filter(|port| port.0 == node).map(|port| port.1).collect();
+            here.sort_unstable();
+            here.dedup();
+            (!here.is_empty()).then_some((*every, here))
+        });
+        let leads_to_host = plan.ports.of(node).iter().map(|end| end.peer < topology.hosts).collect();
+        let of = |detours| RouteView::new(detours, &epochs.order, topology.hosts, number);
+        let routes = Routes { rules, views: epochs.detours.iter().map(of).collect() };
+        let place = Place { node, base, is_alone, links: ends(node), leads_to_host, routes, probe };
+        Some(Node::Switch(Switch::new(settings, &switch, place)))
+    };
+    // A domain, and when its nodes begin.
+    let make_domain = |numbers: &Vec<u32>, starts: &mut Vec<(u32, Time, u8)>| {
+        let mut nodes = Vec::with_capacity(numbers.len());
+        for (number, mut node) in numbers.iter().filter_map(|number| Some((*number, make(*number)?))) {
             let (first, class) = match &mut node {
                 Node::Host(host) => (host.first_start(), class::FLOW_START),
                 Node::Switch(switch) => (switch.first_timer(), class::AGENT),
             };
-            starts.extend(first.map(|start| (index as u32, start, class)));
-            members[partition.domain_of[index] as usize].push(node);
+            starts.extend(first.map(|start| (number, start, class)));
+            nodes.push(node);
         }
-    }
-    let domains = members
-        .into_iter()
-        .zip(&partition.nodes)
-        .map(|(nodes, numbers)| domain(nodes, numbers, plan))
-        .collect();
+        domain(nodes, numbers, plan)
+    };
     let ties = match ties {
         Ties::Seeded => TieBreak::Seeded(seed),
         Ties::PortOrder | Ties::ArrivalsFirst => TieBreak::Fixed,
     };
-    let mut executor =
-        Executor::new(domains, partition.lookahead, longest(&topology, settings), ties, switch.telemetry);
+    let longest = longest(&topology, settings);
+    let make_executor = |domains: &mut dyn ExactSizeIterator<Item = (Domain<'a>, Names)>| {
+        Executor::new(domains, partition.lookahead, longest, ties, switch.telemetry)
+    };
+    let mut starts = Vec::new();
+    let mut executor = if threads <= 1 {
+        make_executor(&mut partition.nodes.iter().map(|numbers| make_domain(numbers, &mut starts)))
+    } else {
+        let parts = partition.nodes.chunks(partition.nodes.len().div_ceil(threads).max(1));
+        let made: Vec<_> = thread::scope(|scope| {
+            let make_part = |part: &'_ [Vec<u32>]| {
+                let mut starts = Vec::new();
+                let domains: Vec<_> = part.iter().map(|numbers| make_domain(numbers, &mut starts)).collect();
+                (domains, starts)
+            };
+            let parts: Vec<_> = parts.map(|part| scope.spawn(move || make_part(part))).collect();
+            parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        });
+        let mut domains = Vec::with_capacity(partition.nodes.len());
+        for (part, begin) in made {
+            domains.extend(part);
+            starts.extend(begin);
+        }
+        make_executor(&mut domains.into_iter())
+    };
     executor.expect(EVENTS_PER_START * flow_count);
+    if let Some(first) = partition.colours {
+        executor.in_two_phases(first);
+    }
     let mut schedule = |node: u32, port: u32, time: Time, class: u8, payload: u32| {
         let entity = plan.base[node as usize] + port;
         executor.schedule(

@@ -81,6 +81,10 @@ impl<'a> NodeContext for Context<'_, Domain<'a>> {
         let Peer { domain, entity } = peer;
         Context::send_changed(self, domain, entity, arrival, packet, None, |packet| packet.ecmp_hash = hash);
     }
+    #[inline(always)] // on the path of every packet
+    fn prefetch(&self, peer: Peer) {
+        Context::prefetch(self, peer.domain);
+    }
     #[inline]
     fn schedule(&mut self, time: Time, event: Event) {
         Context::schedule(self, time, event);
@@ -98,8 +102,8 @@ impl<'c, 'a> Arrivals<'c> for ToSingle<'_, '_, 'c, 'a> {
         Some((entity as usize, packet, telemetry))
     }
     #[inline(always)] // on the path of every packet
-    fn peek(&self) -> Option<&'c Packet> {
-        self.0.peek()
+    fn peek(&self, ahead: usize) -> Option<(usize, &'c Packet)> {
+        self.0.peek(ahead).map(|(entity, packet)| (entity as usize, packet))
     }
     #[inline(always)] // on the path of every packet
     fn context(&mut self) -> &mut Self::Context {
@@ -199,6 +203,11 @@ impl<'a> engine::Domain for Domain<'a> {
             Self::Single(Node::Host(host)) => host.prefetch(near),
             Self::Cluster { .. } => {}
         }
+    }
+
+    #[inline]
+    fn looks_ahead(&self) -> bool {
+        matches!(self, Self::Single(Node::Switch(switch)) if switch.looks_ahead())
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use super::{
     config::{ClassConfig, Config, ConfigError, Shortage},
-    path::base_path_of,
+    path::base_paths,
 };
 use crate::{
     fabric::config::{Buffer, Wire},
@@ -41,10 +41,9 @@ impl<'a> From<&'a Config> for Fabric<'a> {
 
 /// Resolves the flow control of a fabric.
 pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
-    let Fabric { topology, switch, host, classes, wire } = fabric;
+    let Fabric { topology, switch, wire, .. } = fabric;
     let pfc = switch.pfc.clone()?;
-    let round_trips =
-        classes.iter().map(|class| base_path_of(topology, host.mtu, &class.format, wire.gap).base_rtt);
+    let round_trips = base_paths(fabric).into_iter().map(|path| path.base_rtt);
     let first = topology.cables.first();
     Some(Rules {
         lossless: spread(pfc.priorities & used_priorities(fabric), switch.virtual_channels),

@@ -2,7 +2,7 @@
 
 use super::config::Probes;
 use crate::{
-    engine::executor::slots,
+    engine::executor::{MOST_THREADS, slots},
     fabric::packet::{GAP, Telemetry},
     probe::{ArrivedSample, EventRecord, PortSample, RateSample},
     topology::Topology,
@@ -21,9 +21,11 @@ const LARGE_TABLE: f64 = 24e6;
 /// Rows of a large table.
 const LARGE: f64 = 15_000.0;
 /// Bytes of a node besides its ports: state of the engine, mailboxes, heap blocks.
-const PER_NODE: f64 = 6_000.0;
-/// Bytes of a port, with its queues at eight priorities.
-const PER_PORT: f64 = 700.0;
+const PER_NODE: f64 = 4_200.0;
+/// Bytes of a port with one priority in use, and of each further one.
+const PER_PORT: f64 = 220.0;
+/// See [`PER_PORT`].
+const PER_PRIORITY: f64 = 40.0;
 /// Bytes of a packet in flight: its envelope in a vector that may be half empty, and the slot that it leaves.
 const PER_PACKET: f64 = 3.0 * 64.0;
 /// Bytes of a packet in a queue, in vectors that keep the room of the longest.
@@ -70,7 +72,7 @@ pub struct Demand<'a> {
     pub tables: usize,
     /// Packets carry telemetry.
     pub telemetry: bool,
-    /// Strict priorities of the switches.
+    /// Strict priorities of the switches that are in use.
     pub priorities: u8,
     /// Threads of the simulation.
     pub threads: usize,
@@ -112,10 +114,12 @@ pub fn estimate_memory(demand: &Demand<'_>) -> MemoryEstimate {
     let queued = (demand.alive * demand.packets.min(WINDOWS * window) - in_flight).max(0.0);
     let queued = queued.min(hosts * window * MOST_QUEUED);
     let queued = if demand.telemetry { 0.0 } else { queued };
-    let threads = demand.threads.clamp(1, 32) as f64;
+    let threads = demand.threads.clamp(1, MOST_THREADS) as f64;
     let fabric = PROCESS
         + nodes * PER_NODE
-        + topology.cables.len() as f64 * 2.0 * PER_PORT
+        + topology.cables.len() as f64
+            * 2.0
+            * (PER_PORT + f64::from(demand.priorities.saturating_sub(1)) * PER_PRIORITY)
         + queued * PER_QUEUED
         + in_flight * (PER_PACKET + if demand.telemetry { PER_TELEMETRY } else { 0.0 })
         + nodes * threads * windows(topology, path.wire_mss) * PER_LIST;

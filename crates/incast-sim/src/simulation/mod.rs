@@ -23,6 +23,7 @@ use self::{
     outcome::Outcome,
 };
 use crate::engine::{
+    executor::MOST_THREADS,
     executor::{Inspector, Reached},
     halt::{Halt, Halted, Livelock},
 };
@@ -91,11 +92,11 @@ pub fn simulate_observed(
     halt: &Halt<'_>,
 ) -> Result<Outcome, SimulationError> {
     check::check(&config)?;
-    let (end, threads) = (config.end, config.threads.max(1));
+    let (end, threads) = (config.end, config.threads.clamp(1, MOST_THREADS));
     let is_lossless = lossless::is_promised(&config) || config.switch.credits.is_some();
     let plan = build::Plan::new(&config)?;
     let settings = plan.settings(&config);
-    let (topology, mut executor) = build::executor(config, &plan, &settings);
+    let (topology, mut executor) = build::executor(config, &plan, &settings, threads);
     let wall = std::time::Instant::now();
     let mut observe =
         |reached: Reached| observe(&Progress { now: reached.time, end, packet_hops: reached.messages });

@@ -1,5 +1,6 @@
 //! The path of a fabric, as laws see it.
 
+use super::lossless::Fabric;
 use crate::{
     fabric::{format::Format, packet::GAP},
     topology::{Topology, ideal},
@@ -21,4 +22,18 @@ pub fn base_path_of(topology: &Topology, mtu: u32, format: &Format, gap: u32) ->
     let rate = topology.host_rates().first().copied().unwrap_or(Rate::from_gbps(1));
     let base_rtt = ideal::max_base_rtt(topology, wire_mss, format.control() + gap);
     Path { rate, base_rtt, mss: mtu, wire_mss, rto_min: Time::from_ms(1) }
+}
+
+/// That of each class, computed once for all classes of one format.
+pub(super) fn base_paths(fabric: Fabric<'_>) -> Vec<Path> {
+    let Fabric { topology, host, classes, wire, .. } = fabric;
+    let mut paths: Vec<Path> = Vec::new();
+    for class in classes {
+        let known = classes.iter().zip(&paths).find(|(other, _)| other.format == class.format);
+        paths.push(match known {
+            Some((_, path)) => *path,
+            None => base_path_of(topology, host.mtu, &class.format, wire.gap),
+        });
+    }
+    paths
 }

@@ -69,19 +69,19 @@ pub(super) struct Departure {
 #[derive(Debug)]
 pub(super) struct Egress {
     ports: Vec<Port>,
-    /// By priority, then port.
+    /// By priority, then port, up to the last priority that was in use.
     queues: Vec<Queue>,
     pool: Pool,
     scheduler: Scheduler,
     priorities: usize,
-    /// By priority, then port.
+    /// By priority, then port, up to the last priority of which something was counted.
     records: Vec<QueueRecord>,
     /// By port.
     pauses: Vec<PauseRecord>,
     /// Frame bytes sent, by priority, then port; only where ports are sampled.
     sent_by_priority: Vec<u64>,
-    /// Data packets get an INT record as they leave.
-    stamps: bool,
+    /// Rates of the ports in Mbit/s, where data packets get an INT record as they leave; else empty.
+    stamps: Vec<u32>,
     /// Departures are lazy at present: see [`super::Switch::drain`].
     lazy: bool,
     /// Ports with something queued, while departures are lazy.
@@ -101,7 +101,7 @@ impl Egress {
         is_sampled: bool,
         lazy: bool,
     ) -> Self {
-        let (ports, queues) = (links.len(), links.len() * priorities);
+        let ports = links.len();
         let port = |(link, marking)| Port {
             link,
             waiting_bytes: 0,
@@ -112,16 +112,19 @@ impl Egress {
             departure: false,
             marking,
         };
+        let mbps = |(link, _): &(Transmitter, RuleIndex)| {
+            u32::try_from(link.rate().bps() / 1_000_000).unwrap_or(u32::MAX)
+        };
         Self {
+            stamps: if stamps { links.iter().map(mbps).collect() } else { Vec::new() },
             ports: links.into_iter().map(port).collect(),
-            queues: vec![Queue::default(); queues],
+            queues: vec![Queue::default(); ports],
             pool: Pool::default(),
             scheduler,
             priorities,
-            records: vec![QueueRecord::default(); queues],
+            records: Vec::new(),
             pauses: vec![PauseRecord::default(); ports],
-            sent_by_priority: if is_sampled { vec![0; queues] } else { Vec::new() },
-            stamps,
+            sent_by_priority: if is_sampled { vec![0; ports * priorities] } else { Vec::new() },
             lazy,
             busy: BusyPorts::none_of(ports),
             epoch: 0,
@@ -163,10 +166,16 @@ impl Egress {
         &mut self.ports[port]
     }
 
+    /// A queue, if its priority was in use.
+    #[inline(always)] // on the path of every packet
+    fn queue(&self, port: usize, priority: u8) -> Option<&Queue> {
+        self.queues.get(self.index(port, priority))
+    }
+
     /// Packets and bytes in a queue.
     #[inline(always)] // on the path of every packet
     pub fn load(&self, port: usize, priority: u8) -> Load {
-        self.queues[self.index(port, priority)].load()
+        self.queue(port, priority).map_or(Load::default(), Queue::load)
     }
 
     /// Bytes in a queue.
@@ -188,29 +197,32 @@ impl Egress {
 
     /// The packets of a queue in order, each with its ingress.
     pub fn packets(&self, port: usize, priority: u8) -> impl Iterator<Item = (&Packet, Ingress)> {
-        self.pool.packets(&self.queues[self.index(port, priority)])
+        self.queue(port, priority).into_iter().flat_map(|queue| self.pool.packets(queue))
     }
 
     /// The first packet of a queue.
     pub fn front(&self, port: usize, priority: u8) -> Option<&Packet> {
-        self.pool.front(&self.queues[self.index(port, priority)])
+        self.pool.front(self.queue(port, priority)?)
     }
 
     /// The last packet of a queue.
     pub fn tail(&self, port: usize, priority: u8) -> Option<&Packet> {
-        self.pool.tail(&self.queues[self.index(port, priority)])
+        self.pool.tail(self.queue(port, priority)?)
     }
 
     /// Counts of a queue.
     pub fn record(&mut self, port: usize, priority: u8) -> &mut QueueRecord {
         let index = self.index(port, priority);
+        if index >= self.records.len() {
+            up_to(priority, self.ports.len(), &mut self.records);
+        }
         &mut self.records[index]
     }
 
     /// Counts of a queue, and the bytes that it has sent.
     pub fn sample(&self, port: usize, priority: u8) -> (QueueRecord, u64) {
         let index = self.index(port, priority);
-        (self.records[index], self.sent_by_priority[index])
+        (self.records.get(index).copied().unwrap_or_default(), self.sent_by_priority[index])
     }
 
     /// How long ports were paused.
@@ -236,8 +248,12 @@ impl Egress {
         ingress: Ingress,
         now: Time,
     ) -> u64 {
+        debug_assert!(usize::from(packet.priority) < self.priorities, "a queue of a priority that exists");
         let index = self.index(port, packet.priority);
         let Self { ports, queues, pool, .. } = self;
+        if index >= queues.len() {
+            up_to(packet.priority, ports.len(), queues);
+        }
         let (out, queue) = (&mut ports[port], &mut queues[index]);
         pool.push(queue, packet, mark, telemetry);
         if F::SPRAYING && !F::AGENT {
@@ -266,7 +282,7 @@ impl Egress {
         now: Time,
     ) -> Option<(Packet, Option<Telemetry>, u64)> {
         let index = self.index(port, packet.priority);
-        let old = *self.pool.tail(&self.queues[index])?;
+        let old = *self.pool.tail(self.queues.get(index)?)?;
         let old_telemetry = self.pool.telemetry(&old);
         self.pool.replace_tail(&mut self.queues[index], packet, mark, telemetry);
         let port = &mut self.ports[port];
@@ -357,9 +373,11 @@ impl Egress {
                 self.sent_by_priority[index] += u64::from(packet.wire);
             }
             let out = &mut self.ports[port];
-            if self.stamps && packet.kind == Kind::Data {
+            if let Some(mbps) = self.stamps.get(port)
+                && packet.kind == Kind::Data
+            {
                 let mut telemetry = telemetry.map_or_else(Telemetry::default, Telemetry::duplicate);
-                telemetry.push(out.hop(now));
+                telemetry.push(out.hop(now, *mbps));
                 return out.link.send(now, packet, Some(&telemetry), context);
             }
             return out.link.send(now, packet, telemetry, context);
@@ -501,15 +519,25 @@ impl Egress {
     }
 }
 
+/// Makes room for a priority at each port.
+#[cold]
+fn up_to<T: Clone + Default>(priority: u8, ports: usize, list: &mut Vec<T>) {
+    let room = (usize::from(priority) + 1) * ports;
+    if room > list.len() {
+        list.reserve_exact(room - list.len());
+        list.resize(room, T::default());
+    }
+}
+
 impl Port {
     /// The INT record of a packet that leaves at `now`.
     #[inline]
-    fn hop(&self, now: Time) -> HopTelemetry {
+    fn hop(&self, now: Time, rate_mbps: u32) -> HopTelemetry {
         HopTelemetry {
             time: now,
             sent_bytes: self.link.sent_bytes(),
             queue_bytes: u32::try_from(self.waiting_bytes).unwrap_or(u32::MAX),
-            rate_mbps: u32::try_from(self.link.rate().bps() / 1_000_000).unwrap_or(u32::MAX),
+            rate_mbps,
         }
     }
 }

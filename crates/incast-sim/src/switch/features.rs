@@ -21,7 +21,12 @@ pub(super) trait Features {
     const SPRAYING: bool;
     /// Schedulers other than strict priority.
     const SCHEDULER: bool;
+    /// Packets whose ports are looked up before their turn. With events between packets there are few in a row.
+    const AHEAD: usize = if Self::EVENTS || Self::SPRAYING { 1 } else { MOST_AHEAD };
 }
+
+/// The largest [`Features::AHEAD`]: memory takes as long as eight packets take that are in the cache.
+pub(super) const MOST_AHEAD: usize = 8;
 
 /// Only forwards, by ECMP.
 #[derive(Debug)]

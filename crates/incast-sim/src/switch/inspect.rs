@@ -1,7 +1,8 @@
 //! What is read from a switch: samples, traces, conservation of bytes, what waits for what; and prefetching.
 
-use super::{All, Switch};
+use super::{All, Switch, features::Kind};
 use crate::{
+    engine::prefetch::prefetch,
     fabric::{
         link::{Receiver, Transmitter},
         node::NodeContext,
@@ -72,7 +73,11 @@ impl Switch<'_> {
         while self.next_sample() <= end {
             self.take_sample();
         }
-        self.probe.as_mut().map(|probe| std::mem::take(&mut probe.samples)).unwrap_or_default()
+        let mut samples =
+            self.probe.as_mut().map(|probe| std::mem::take(&mut probe.samples)).unwrap_or_default();
+        // To the end of its last window, which is another one with other windows, it has taken some more.
+        samples.retain(|sample| sample.time <= end);
+        samples
     }
 
     // ---- Results ----------------------------------------------------------------------------------------------
@@ -194,10 +199,16 @@ impl Switch<'_> {
         self.egress.prefetch_waiting(near);
     }
 
+    /// It prefetches for packets that arrive soon by itself, when it runs.
+    #[inline]
+    pub fn looks_ahead(&self) -> bool {
+        self.kind == Kind::Forwarding
+    }
+
     /// A packet arrives at `port` soon: prefetches that port and the packet's egress port.
     #[inline]
     pub fn prefetch_packet(&self, port: usize, packet: &Packet) {
-        crate::engine::prefetch::prefetch(self.inputs.as_ptr().wrapping_add(port), 1);
+        prefetch(self.inputs.as_ptr().wrapping_add(port), 1);
         if let Some(port) = self.router.expected(packet) {
             self.egress.prefetch_port(usize::from(port));
             self.egress.prefetch_queue(usize::from(port), packet.priority);

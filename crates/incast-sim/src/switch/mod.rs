@@ -28,12 +28,12 @@ use self::{
     aqm::Aqm,
     channels::VirtualChannels,
     egress::{Departure, Egress},
-    features::{All, Features, Forwarding, Kind, Lossless, Trimming as Trims},
+    features::{All, Features, Forwarding, Kind, Lossless, MOST_AHEAD, Trimming as Trims},
     hold::Hold,
     record::Counters,
 };
 use crate::{
-    engine::{Event, queue::Key},
+    engine::{Event, prefetch::prefetch, queue::Key},
     fabric::{
         buffer::SharedBuffer,
         link::Receiver,
@@ -148,25 +148,44 @@ impl Switch<'_> {
     }
 
     /// Each instance is a function of its own, so that none saves registers for another.
+    ///
+    /// With ECMP a packet's port depends on the packet alone. It is looked up [`Features::AHEAD`] packets before its turn,
+    /// so that the port is in the cache when it comes; half way the line to which the packet will be copied is fetched.
     #[inline(never)] // large: callers need not save registers for it
     fn arrive_all<'p, F: Features>(&mut self, mut arrivals: impl Arrivals<'p>) {
-        let mut ahead = self.look_ahead::<F>(arrivals.peek());
+        let mut ports = [UNKNOWN; MOST_AHEAD];
+        for (ahead, port) in ports.iter_mut().enumerate().take(F::AHEAD) {
+            *port = self.look_ahead::<F>(arrivals.peek(ahead));
+        }
+        let mut turn = 0;
         while let Some((port, packet, telemetry)) = arrivals.next() {
-            let next_hop = ahead;
-            ahead = self.look_ahead::<F>(arrivals.peek());
+            let next_hop = ports[turn % F::AHEAD];
+            ports[turn % F::AHEAD] = self.look_ahead::<F>(arrivals.peek(F::AHEAD - 1));
+            if F::AHEAD > 1 {
+                let soon = usize::from(ports[(turn + F::AHEAD / 2) % F::AHEAD]);
+                if let Some(out) = self.egress.ports().get(soon) {
+                    arrivals.context().prefetch(out.link.peer());
+                }
+            }
+            turn += 1;
             self.arrive::<F>(port, packet, telemetry, next_hop, arrivals.context());
         }
     }
 
-    /// The port of the packet that arrives after the present one, which is prefetched meanwhile. Only with ECMP, where
-    /// it depends on that packet alone.
+    /// The port to which a packet that arrives soon will be sent, which is prefetched. Only with ECMP, where it depends on
+    /// that packet alone.
     #[inline(always)] // on the path of every packet
-    fn look_ahead<F: Features>(&self, next: Option<&Packet>) -> u16 {
+    fn look_ahead<F: Features>(&self, soon: Option<(usize, &Packet)>) -> u16 {
         if F::SPRAYING {
             return UNKNOWN;
         }
-        let Some(port) = next.and_then(|packet| self.router.by_hash(packet)) else { return UNKNOWN };
+        let Some((ingress, packet)) = soon else { return UNKNOWN };
+        let Some(port) = self.router.by_hash(packet) else { return UNKNOWN };
         self.egress.prefetch_port(usize::from(port));
+        if F::AHEAD > 1 {
+            prefetch(self.inputs.as_ptr().wrapping_add(ingress), 1);
+            self.egress.prefetch_queue(usize::from(port), packet.priority);
+        }
         port
     }
 

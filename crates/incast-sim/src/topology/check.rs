@@ -4,7 +4,7 @@ use super::{Link, TopologyError};
 use incast_units::{Rate, Time};
 
 /// Most nodes of a topology.
-pub const MAX_NODES: u32 = 1 << 20;
+pub const MAX_NODES: u32 = 1 << 21;
 /// Most cables of a topology.
 pub const MAX_CABLES: u32 = 1 << 22;
 /// Most ports of a node.

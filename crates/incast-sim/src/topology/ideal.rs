@@ -203,18 +203,55 @@ struct Group {
 /// is a group of its own if there are at most 512. Otherwise the first host of each switch represents the routes of the
 /// others, with the slowest host links.
 ///
-/// Takes memory in proportion to (edge switches)².
+/// Takes time and memory in proportion to (edge switches)², and to the cables in a regular tree whose links are equal.
 pub fn max_base_rtt(topology: &Topology, data_wire: u32, ack_wire: u32) -> Time {
     let ports = topology.ports();
     let groups = groups(topology, data_wire, ack_wire);
+    let wires = [data_wire, ack_wire];
+    if has_equal_links(topology, &ports) {
+        largest_to_first(topology, &ports, &groups, wires)
+    } else {
+        largest_of_pairs(topology, &ports, &groups, wires)
+    }
+}
+
+/// Whether this is a regular tree and, level by level, all links have the same rate and delay.
+fn has_equal_links(topology: &Topology, ports: &Ports) -> bool {
+    let Some(levels) = topology.tree_levels(ports) else { return false };
+    // Of the links between hosts and switches, and then of those above each level.
+    let mut links = vec![None; levels.len() + 1];
+    topology.cables.iter().all(|cable| {
+        let lower = cable.a.min(cable.b).checked_sub(topology.hosts);
+        let level = lower.map_or(0, |switch| 1 + usize::from(levels[switch as usize]));
+        let link = (cable.link.rate, cable.link.delay);
+        *links[level].get_or_insert(link) == link
+    })
+}
+
+/// As [`largest_of_pairs`] where [`has_equal_links`]: two groups are the farther apart the higher the level is where
+/// they meet, both ways alike. Of two that meet at the highest level, the first group meets one there.
+fn largest_to_first(topology: &Topology, ports: &Ports, groups: &[Group], wires: [u32; 2]) -> Time {
+    let Some(first) = groups.first() else { return Time::ZERO };
+    let mut walk = Walk::new(topology, ports);
+    let rtt = |(index, source): (usize, &Group)| {
+        let [data, ack] = walk.slowest(source.edge, first, wires);
+        let other = if index == 0 { first.own[1] } else { first.own[0] };
+        let own = source.own[0]?.saturating_add(other?);
+        Some(own.saturating_add(data).saturating_add(ack)).filter(|rtt| *rtt < Time::MAX)
+    };
+    groups.iter().enumerate().filter_map(rtt).max().unwrap_or(Time::ZERO)
+}
+
+/// See [`max_base_rtt`].
+fn largest_of_pairs(topology: &Topology, ports: &Ports, groups: &[Group], wires: [u32; 2]) -> Time {
     let count = groups.len();
     // Across the fabric: data from the first group to the second, and the acknowledgement back.
     let mut across = vec![Time::ZERO; count * count];
-    let mut walk = Walk::new(topology, &ports);
+    let mut walk = Walk::new(topology, ports);
     for (to, destination) in groups.iter().enumerate() {
         walk.restart();
         for (from, source) in groups.iter().enumerate() {
-            let [data, ack] = walk.slowest(source.edge, destination, [data_wire, ack_wire]);
+            let [data, ack] = walk.slowest(source.edge, destination, wires);
             for (pair, time) in [(from * count + to, data), (to * count + from, ack)] {
                 across[pair] = across[pair].saturating_add(time);
             }
@@ -539,6 +576,38 @@ mod tests {
         largest
     }
 
+    fn all_pairs(topology: &Topology, data: u32, ack: u32) -> Time {
+        largest_of_pairs(topology, &topology.ports(), &groups(topology, data, ack), [data, ack])
+    }
+
+    /// Regular trees of one to three levels, with another link at each.
+    fn trees() -> impl Strategy<Value = Topology> {
+        let links = [of_rate(100, 1000), of_rate(56, 2000), of_rate(400, 300)];
+        let [host_link, tor_agg_link, agg_core_link] = links;
+        prop_oneof![
+            (1u32..9).prop_map(move |hosts| SingleSwitch { hosts, link: host_link }.build()),
+            (1u32..5, 1u32..4, 1u32..4).prop_map(move |(leaves, spines, hosts_per_leaf)| {
+                LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link: tor_agg_link }.build()
+            }),
+            (1u32..4, 1u32..4, 1u32..4, 1u32..5, 1u32..4).prop_map(
+                move |(pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor)| {
+                    Clos3 {
+                        pods,
+                        tors_per_pod,
+                        aggs_per_pod,
+                        cores,
+                        hosts_per_tor,
+                        host_link,
+                        tor_agg_link,
+                        agg_core_link,
+                    }
+                    .build()
+                }
+            ),
+        ]
+        .prop_map(|built| built.expect("a small tree"))
+    }
+
     #[test]
     fn the_largest_rtt_is_that_of_the_worst_pair() {
         let other = of_rate(400, 300);
@@ -610,6 +679,40 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn the_largest_rtt_of_a_tree_is_that_of_the_worst_pair(topology in trees(), wires in (64u32..9000, 64u32..200)) {
+            prop_assert!(has_equal_links(&topology, &topology.ports()));
+            let largest = max_base_rtt(&topology, wires.0, wires.1);
+            prop_assert_eq!(largest, all_pairs(&topology, wires.0, wires.1));
+            prop_assert_eq!(largest, by_walking(&topology, wires.0, wires.1));
+        }
+
+        /// One slower link, a missing cable, cables in another order, or a rule of another switch.
+        #[test]
+        fn where_a_tree_is_not_regular_all_pairs_are_looked_at(
+            mut topology in trees(),
+            change in 0..4,
+            a: proptest::sample::Index,
+            b: proptest::sample::Index,
+        ) {
+            let hosts = topology.hosts as usize;
+            let cable = a.index(topology.cables.len());
+            let fabric = hosts..topology.cables.len();
+            match change {
+                0 => topology.cables[cable].link.delay += Time::from_us(9),
+                1 if !fabric.is_empty() => drop(topology.cables.remove(hosts + a.index(fabric.len()))),
+                2 if !fabric.is_empty() => {
+                    topology.cables[hosts..].swap(a.index(fabric.len()), b.index(fabric.len()));
+                }
+                _ => {
+                    let other = topology.rules[b.index(topology.rules.len())].clone();
+                    let switch = a.index(topology.rules.len());
+                    topology.rules[switch] = other;
+                }
+            }
+            prop_assert_eq!(max_base_rtt(&topology, 4178, 84), all_pairs(&topology, 4178, 84));
+        }
+
         #[test]
         fn the_largest_rtt_of_a_file_is_that_of_the_worst_pair(
             edges in proptest::collection::vec((0u32..5, 1u64..200), 1..6),

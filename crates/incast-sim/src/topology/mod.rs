@@ -24,6 +24,7 @@ mod single_switch;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tree;
 
 use incast_units::{Rate, Time};
 use schemars::JsonSchema;

@@ -95,7 +95,7 @@ mod tests {
         let good = Ring { switches: 3, hosts_per_switch: 2, host_link: link(), fabric_link: link() };
         assert_eq!(key_of(Ring { switches: 2, ..good }.build()), "switches");
         assert_eq!(key_of(Ring { hosts_per_switch: 0, ..good }.build()), "hosts_per_switch");
-        assert_eq!(key_of(Ring { switches: 1 << 19, ..good }.build()), "switches");
+        assert_eq!(key_of(Ring { switches: 1 << 20, ..good }.build()), "switches");
         let host_link = Link { loss: -0.5, ..link() };
         assert_eq!(key_of(Ring { host_link, ..good }.build()), "host_link.loss");
     }

@@ -48,6 +48,8 @@ enum Fabric {
         k: u32,
         /// Size of each flow.
         size: &'static str,
+        /// Payload of a full packet.
+        mtu: &'static str,
     },
     /// A fat-tree of 432 hosts and the incast of htsim's reference case.
     Incast432,
@@ -61,19 +63,31 @@ pub const CASES: &[Case] = &[
         name: "perm-128",
         describe: "fat-tree k=8, 128 hosts, 100 Gbps, 1 us links, permutation of 2 MB flows, MTU 4096, ECMP; with NDP trimming and spray-permutation",
         laws: &["dctcp", "ndp"],
-        fabric: Fabric::FatTree { k: 8, size: "2MB" },
+        fabric: Fabric::FatTree { k: 8, size: "2MB", mtu: "4096B" },
     },
     Case {
         name: "perm-1024",
         describe: "the same on k=16, 1,024 hosts",
         laws: &["dctcp"],
-        fabric: Fabric::FatTree { k: 16, size: "2MB" },
+        fabric: Fabric::FatTree { k: 16, size: "2MB", mtu: "4096B" },
     },
     Case {
         name: "scale-8192",
         describe: "the same on k=32, 8,192 hosts, with 200 KB flows",
         laws: &["dctcp"],
-        fabric: Fabric::FatTree { k: 32, size: "200KB" },
+        fabric: Fabric::FatTree { k: 32, size: "200KB", mtu: "4096B" },
+    },
+    Case {
+        name: "burst-8192",
+        describe: "the same with 1 MiB flows and MTU 1460: the case that the authors of Days publish",
+        laws: &["dctcp"],
+        fabric: Fabric::FatTree { k: 32, size: "1MiB", mtu: "1460B" },
+    },
+    Case {
+        name: "scale-65536",
+        describe: "fat-tree k=64, 65,536 hosts, 100 Gbps, 1 us links, permutation of 256 KB flows, MTU 4096",
+        laws: &["dctcp"],
+        fabric: Fabric::FatTree { k: 64, size: "256KB", mtu: "4096B" },
     },
     Case {
         name: "incast-432",
@@ -119,7 +133,7 @@ load = 0.3
 "#;
 
 /// A fat-tree of k ports with a workload, and what NDP's switches and senders do if it is for NDP.
-fn fat_tree(k: u32, is_ndp: bool, workload: &str) -> String {
+fn fat_tree(k: u32, mtu: &str, is_ndp: bool, workload: &str) -> String {
     let (switch, host) = if is_ndp {
         let trim = htsim::trim(htsim::QUEUE);
         let switch = format!("trim = {trim}\nload_balancing = \"{}\"\npriorities = 2\n", htsim::SPRAY);
@@ -140,7 +154,7 @@ link = {{ rate = "100Gbps", delay = "1us" }}
 [switch]
 {switch}
 [host]
-mtu = "4096B"
+mtu = "{mtu}"
 {host}
 [[workload]]
 {workload}"#
@@ -216,10 +230,10 @@ impl Case {
         let (law, agent) = law.split_once('+').unwrap_or((law, "none"));
         let is_ndp = law == htsim::NDP;
         let fabric = match self.fabric {
-            Fabric::FatTree { k, size } => {
-                fat_tree(k, is_ndp, &format!("kind = \"permutation\"\nsize = \"{size}\"\n"))
+            Fabric::FatTree { k, size, mtu } => {
+                fat_tree(k, mtu, is_ndp, &format!("kind = \"permutation\"\nsize = \"{size}\"\n"))
             }
-            Fabric::Incast432 => fat_tree(12, is_ndp, &incast_432()),
+            Fabric::Incast432 => fat_tree(12, "4096B", is_ndp, &incast_432()),
             Fabric::Clos320 => CLOS_320.to_owned(),
         };
         let mut scheme = format!("law = \"{law}\"\nswitch.agent = \"{agent}\"\n");

@@ -254,7 +254,7 @@ impl Builder<'_> {
                     .under("load_of"));
             }
             LoadOf::Bottleneck => {
-                let (busiest, _) = self.fluid.busiest(&self.fluid.loads(&demand)).unwrap_or((0.0, 0));
+                let (busiest, _) = self.fluid.busiest(&self.fluid.walked_loads(&demand)).unwrap_or((0.0, 0));
                 load / busiest
             }
             LoadOf::Bisection => load * self.fluid.bisection() / self.fluid.crossing(&demand),
