@@ -246,7 +246,7 @@ impl<'a> Fluid<'a> {
 
     /// Links that traffic crosses on average.
     ///
-    /// In large fabrics an estimate from about [`QUICK`] port visits: n destination switches at an even stride, and at
+    /// In large fabrics an estimate from about 10^7 port visits: n destination switches at an even stride, and at
     /// each place of the stride in turn. Where switches are between a and b links away on average, its standard error
     /// is below (b - a) / (2 √n): zero for uniform traffic in regular trees, whose switches are all alike.
     pub fn mean_hops(&self, demand: &Demand) -> f64 {
