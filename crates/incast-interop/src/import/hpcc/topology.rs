@@ -15,8 +15,8 @@ use std::{
     fmt::Write,
 };
 
-/// More nodes than our topologies can have.
-const MOST_NODES: u64 = 1 << 20;
+/// As many nodes as our topologies can have.
+const MOST_NODES: u64 = topology::MAX_NODES as u64;
 
 /// The file, checked.
 #[derive(Debug)]

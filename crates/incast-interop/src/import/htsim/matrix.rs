@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Payload of every packet of the peer: it sends full packets only.
 pub const PAYLOAD: u64 = 4096;
 /// More hosts than our topologies can have.
-pub const MOST_NODES: u64 = 1 << 20;
+pub const MOST_NODES: u64 = incast_sim::topology::MAX_NODES as u64;
 /// Our clock ends after 213 days.
 const LATEST_PS: f64 = 1e19;
 /// Words of a connection, each but `addon` and `msg` with a value.

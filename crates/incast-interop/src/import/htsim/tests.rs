@@ -68,7 +68,7 @@ fn the_fat_tree_is_the_smallest_with_so_many_hosts() {
         has(&imported, &[&format!("k = {k}  # the smallest that has so many hosts")]);
         assert_eq!(imported.warnings.len(), usize::from(warned), "{nodes}: {:?}", imported.warnings);
     }
-    let error = import_all("Nodes 1048576\nConnections 1\n0->1 start 0 size 5\n", None, "ndp");
+    let error = import_all("Nodes 2097152\nConnections 1\n0->1 start 0 size 5\n", None, "ndp");
     let error = error.expect_err("too many nodes");
     assert!(error.line == 1 && error.message.contains("allowed is"), "{error}");
 }

@@ -185,7 +185,7 @@ impl Fabric {
     /// Too many hosts.
     pub fn usual(matrix: &Matrix, text: &Text, warnings: &mut Vec<String>) -> Result<Self, ImportError> {
         let hosts = |k: u64| k * k * k / 4;
-        // 2 ports are 2 hosts; the loop ends as a matrix has at most 2^20.
+        // 2 ports are 2 hosts; the loop ends as a matrix has a limit.
         let k = (1..).map(|half: u64| 2 * half).find(|k| hosts(*k) >= matrix.nodes).unwrap_or(2);
         if hosts(k) != matrix.nodes {
             warnings.push(text.warning(
@@ -384,7 +384,7 @@ impl Tiers {
     }
 
     fn build(&self) -> Result<topology::Topology, TopologyError> {
-        // All of them are products of what is in the file, at most 2^20.
+        // All of them are products of what is in the file, each within the limit of nodes.
         let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let link = |index: usize| self.links.get(index).copied().unwrap_or(USUAL_LINK).ours();
         match self.cores {
