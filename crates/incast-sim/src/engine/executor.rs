@@ -198,16 +198,15 @@ impl<D: Domain> Executor<D> {
 
     /// Lets domains run in two phases: none of those below `first` sends to another of them, and none of the others to
     /// another of those. Speed depends on it, results do not. They run in one phase all the same where somebody inspects
-    /// all domains at one time, and in small fabrics on several threads: there a phase has too little work to share.
+    /// all domains at one time.
     ///
     /// In debug builds a run panics where a domain sends to another one of its colour; in others such a message is lost.
     pub fn in_two_phases(&mut self, first: usize) {
         self.colours = Some(first);
     }
 
-    fn phases(&self, threads: usize, inspected: bool) -> u64 {
-        let small = threads > 1 && self.cells.len() < LARGE;
-        if self.colours.is_none() || inspected || small { 1 } else { 2 }
+    fn phases(&self, inspected: bool) -> u64 {
+        if self.colours.is_none() || inspected { 1 } else { 2 }
     }
 
     /// The domains that may run in a window, if there is more than one phase.
@@ -274,7 +273,7 @@ impl<D: Domain> Executor<D> {
             windows: Windows {
                 length: self.lookahead,
                 first: self.colours.unwrap_or(0) as u32,
-                phases: self.phases(threads, inspector.is_some()),
+                phases: self.phases(inspector.is_some()),
             },
             inspection_ended: AtomicBool::new(false),
             halt,

@@ -45,6 +45,9 @@ use std::{
 /// release of its first packet, each perhaps twice.
 const EVENTS_PER_START: u64 = 8;
 
+/// With fewer domains than these half of a window is too little work for several threads to share.
+const WORTH_PHASES: usize = 1024;
+
 /// What is computed before the nodes are made.
 pub struct Plan {
     /// Who shares a domain.
@@ -309,7 +312,9 @@ pub fn executor<'a>(
         make_executor(&mut domains.into_iter())
     };
     executor.expect(EVENTS_PER_START * flow_count);
-    if let Some(first) = partition.colours {
+    if let Some(first) = partition.colours
+        && (threads <= 1 || partition.nodes.len() >= WORTH_PHASES)
+    {
         executor.in_two_phases(first);
     }
     let mut schedule = |node: u32, port: u32, time: Time, class: u8, payload: u32| {
