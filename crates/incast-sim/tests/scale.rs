@@ -58,3 +58,31 @@ fn nothing_costs_nothing() {
     assert_eq!((outcome.cost.windows, outcome.totals.events, outcome.totals.packet_hops), (0, 0, 0));
     assert_eq!(outcome.ended_at, Time::ZERO);
 }
+
+/// A fabric that is large enough for two phases on several threads, of which each host sends to another one.
+#[test]
+fn two_phases_on_several_threads_change_nothing() {
+    let run = |threads: usize| {
+        let mut config = fabric(16);
+        let hosts = config.topology.hosts;
+        // Neighbours under one switch, in one pod and in others, at once and a little apart.
+        config.flows = (0..hosts)
+            .map(|host| {
+                let to = (host * 37 + 11) % hosts;
+                let to = if to == host { (to + 1) % hosts } else { to };
+                incast_sim::FlowSpec {
+                    start: Time::from_ns(u64::from(host % 7) * 130),
+                    ..flow(host, to, 30_000)
+                }
+            })
+            .collect();
+        config.threads = threads;
+        let outcome = common::run(config);
+        common::delivered(&outcome);
+        (outcome.digest, outcome.totals.packet_hops)
+    };
+    let one = run(1);
+    for threads in [2, 3, 5] {
+        assert_eq!(run(threads), one, "{threads} threads");
+    }
+}
