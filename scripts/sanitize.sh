@@ -27,6 +27,7 @@ export TSAN_OPTIONS="suppressions=$PWD/scripts/thread-sanitizer.supp"
 # One test at a time: each has threads of its own.
 sanitized thread --lib engine
 sanitized thread --test determinism -- --test-threads 1 "${thread[@]}"
+sanitized thread --test scale two_phases -- --test-threads 1
 [ "${1:-}" != --short ] || exit 0
 if ! cargo +nightly miri --version >/dev/null 2>&1; then
     # No package registry has it, so that CI cannot install it.
