@@ -7,11 +7,16 @@
 use incast_sim::engine::{
     Context, Domain, Event, Executor, Parcel,
     domain::Names,
-    executor::{Finding, Inspector},
+    executor::{Finding, Inspector, Reached},
+    halt::Halted,
     queue::{Key, TieBreak},
 };
 use incast_units::Time;
-use std::{num::NonZeroU64, panic};
+use std::{
+    num::NonZeroU64,
+    panic,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 const LOOKAHEAD: Time = Time::from_ps(1_000);
 /// Deferred until it is near.
@@ -203,9 +208,25 @@ impl Domain for Clock {
 /// What a clock has heard, and struck.
 type Times = (Vec<Time>, Vec<Time>);
 
-/// What four clocks in a circle, of two colours, have heard and struck; the time at which the run was stopped, if it was
-/// to stop when it could.
-fn clocks(phases: u8, threads: usize, stop: bool) -> (Vec<Times>, Option<Time>) {
+/// What four clocks in a circle, of two colours, that begin at `start`, have heard and struck; the time at which the run
+/// was stopped, if it was to stop when it could.
+fn clocks(phases: u8, threads: usize, start: Time, stop: bool) -> (Vec<Times>, Option<Time>) {
+    let mut executor = circle(phases, start);
+    let done = executor.run(FAR + FAR, threads, &mut |_| !stop, None, &|| false).expect("nothing halts it");
+    let pending = executor.pending().len();
+    let clocks = times(executor);
+    // Whatever was sent was heard or is on its way.
+    let sum = |count: fn(&Times) -> usize| clocks.iter().map(count).sum::<usize>();
+    assert_eq!(2 * sum(|times| times.1.len()), sum(|times| times.0.len()) + pending);
+    (clocks, done.stopped_at)
+}
+
+fn times(executor: Executor<Clock>) -> Vec<Times> {
+    executor.into_domains().into_iter().map(|clock| (clock.heard, clock.strokes)).collect()
+}
+
+/// Four clocks in a circle, of two colours, before they begin at `start`.
+fn circle(phases: u8, start: Time) -> Executor<Clock> {
     let clock = |to| (Clock { to, strokes: Vec::new(), heard: Vec::new() }, Names::Base(u64::from(to)));
     // The first two are of one colour.
     let mut executor = Executor::new([2, 3, 1, 0].map(clock), LOOKAHEAD, FAR, TieBreak::Fixed, false);
@@ -214,38 +235,70 @@ fn clocks(phases: u8, threads: usize, stop: bool) -> (Vec<Times>, Option<Time>) 
     }
     for domain in 0..4 {
         let event = Event { class: 1, entity: 0, payload: 0 };
-        executor.schedule(domain, Time::from_ps(7 * domain as u64), event);
+        executor.schedule(domain, start + Time::from_ps(7 * domain as u64), event);
     }
-    let done = executor.run(FAR + FAR, threads, &mut |_| !stop, None, &|| false).expect("nothing halts it");
-    let pending = executor.pending().len();
-    let clocks = executor.into_domains().into_iter().map(|clock| (clock.heard, clock.strokes));
-    let clocks: Vec<Times> = clocks.collect();
-    // Whatever was sent was heard or is on its way.
-    let sum = |count: fn(&Times) -> usize| clocks.iter().map(count).sum::<usize>();
-    assert_eq!(2 * sum(|times| times.1.len()), sum(|times| times.0.len()) + pending);
-    (clocks, done.stopped_at)
+    executor
 }
 
 #[test]
 fn two_phases_are_as_one() {
-    let expected = clocks(1, 1, false).0;
+    let expected = clocks(1, 1, Time::ZERO, false).0;
     assert!(expected.iter().all(|(heard, strokes)| heard.len() > 8_000 && strokes.len() > 7_999));
     for threads in [1, 2] {
-        assert_eq!(clocks(2, threads, false).0, expected, "{threads} threads");
+        assert_eq!(clocks(2, threads, Time::ZERO, false).0, expected, "{threads} threads");
     }
 }
 
 #[test]
 fn a_run_in_two_phases_that_is_stopped_stands_at_one_time() {
-    let whole = clocks(1, 1, false).0;
-    for (phases, threads) in [(1, 1), (2, 1), (2, 2)] {
-        let (stopped, at) = clocks(phases, threads, true);
-        let at = at.expect("it was stopped");
-        assert!(at < FAR + FAR);
-        for (part, whole) in stopped.into_iter().zip(&whole) {
-            let before =
-                |times: &Vec<Time>| times.iter().copied().filter(|time| *time < at).collect::<Vec<_>>();
-            assert_eq!(part, (before(&whole.0), before(&whole.1)), "{phases} phases, {threads} threads");
+    let whole = clocks(1, 1, Time::ZERO, false).0;
+    // One lookahead later, it is stopped after a window of the other colour.
+    for start in [Time::ZERO, LOOKAHEAD] {
+        let end = clocks(1, 1, start, true).1.expect("it was stopped");
+        assert!(end < FAR + FAR);
+        for (phases, threads) in [(1, 1), (2, 1), (2, 2)] {
+            let (stopped, at) = clocks(phases, threads, start, true);
+            assert_eq!(at, Some(end), "{phases} phases, {threads} threads, from {start}");
+            for (part, whole) in stopped.into_iter().zip(&whole) {
+                let expected = (before(&whole.0, start, end), before(&whole.1, start, end));
+                assert_eq!(part, expected, "{phases} phases, {threads} threads, from {start}");
+            }
+        }
+    }
+}
+
+/// Times `later` than these, as far as they are before `end`.
+fn before(times: &[Time], later: Time, end: Time) -> Vec<Time> {
+    times.iter().map(|time| *time + later).filter(|time| *time < end).collect()
+}
+
+/// Between two windows: domains of one colour have run to the end of the last window, those of the other to its middle.
+#[test]
+fn a_run_in_two_phases_that_is_halted_ends_at_once() {
+    // Further than to where these are halted.
+    let whole = clocks(1, 1, Time::ZERO, true).0;
+    for (threads, windows) in
+        [1, 2].into_iter().flat_map(|threads| [1, 2, 7, 200].map(|last| (threads, last)))
+    {
+        let mut executor = circle(2, Time::ZERO);
+        let asked = AtomicU64::new(0);
+        // The leader asks before each window.
+        let halt = || asked.fetch_add(1, Ordering::Relaxed) == windows;
+        let mut reached = Vec::new();
+        let mut observe = |so_far: Reached| {
+            reached.push(so_far.time);
+            true
+        };
+        let done = executor.run(FAR + FAR, threads, &mut observe, None, &halt);
+        assert_eq!(done.map(|_| ()), Err(Halted::Asked), "{threads} threads, {windows} windows");
+        let end = Time::from_ps(windows * LOOKAHEAD.ps());
+        assert_eq!(reached.last(), Some(&end));
+        for (domain, (part, whole)) in times(executor).into_iter().zip(&whole).enumerate() {
+            // The last window has the number `windows` - 1; the first two clocks run in the even ones.
+            let has_run = (windows - 1) % 2 == domain as u64 / 2;
+            let until = if has_run { end } else { end - LOOKAHEAD };
+            let expected = (before(&whole.0, Time::ZERO, until), before(&whole.1, Time::ZERO, until));
+            assert_eq!(part, expected, "clock {domain}, {threads} threads, {windows} windows");
         }
     }
 }

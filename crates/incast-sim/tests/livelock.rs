@@ -106,3 +106,27 @@ fn whoever_asks_ends_a_livelock_within_a_second() {
         });
     }
 }
+
+/// The other colour would come to the same time if the run were stopped between two windows.
+#[test]
+fn a_halt_inside_a_window_of_two_phases_holds_for_the_other_colour() {
+    for threads in [1, 2] {
+        let (started, handled) = (AtomicBool::new(false), AtomicU64::new(0));
+        let domain = |(name, until)| {
+            let period = Time::ZERO;
+            (Loop { period, events: 0, until, started: &started, handled: &handled }, Names::Base(name))
+        };
+        let domains = [(0, 1), (1, u64::MAX)].map(domain);
+        let mut executor = Executor::new(domains, LOOKAHEAD, LOOKAHEAD, TieBreak::Fixed, false);
+        executor.in_two_phases(1);
+        // The second loops in the window that ends at 8 us; the first would be next, from 7 us on.
+        for (domain, time) in [(0, Time::from_ns(7_500)), (1, Time::from_us(7))] {
+            executor.schedule(domain, time, Event { class: 3, entity: 0, payload: 42 });
+        }
+        let halt = || started.load(Ordering::Relaxed);
+        let done = executor.run(Time::from_ms(10), threads, &mut |_| true, None, &halt);
+        assert_eq!(done.map(|_| ()), Err(Halted::Asked));
+        drop(executor);
+        assert_eq!(handled.into_inner(), 0, "{threads} threads");
+    }
+}

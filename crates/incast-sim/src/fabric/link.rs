@@ -353,4 +353,43 @@ mod tests {
     fn what_every_packet_needs_lies_together() {
         assert_eq!((size_of::<Transmitter>(), size_of::<Receiver>()), (48, 16));
     }
+
+    fn transmitter(rate: Rate, loss: f64, wire: Wire) -> Transmitter {
+        let link = topology::Link { rate, delay: Time::from_ns(500), loss };
+        Transmitter::new(&link, wire, Peer { domain: 0, entity: 0 }, 1, 2)
+    }
+
+    #[test]
+    fn a_simple_link_knows_its_rate() {
+        // Bits of a byte times picoseconds of a second: 2^15 5^12. All rates of whole picoseconds per byte divide it.
+        let divisors = (0..16).flat_map(|twos| (0..13).map(move |fives| 2u64.pow(twos) * 5u64.pow(fives)));
+        let mut simple = 0;
+        for ps_per_byte in divisors {
+            let rate = Rate::from_bps(8_000_000_000_000 / ps_per_byte);
+            let link = transmitter(rate, 0.0, Wire::default());
+            assert_eq!(link.rate(), rate);
+            // Below 2 kbps a byte takes more picoseconds than fit.
+            assert_eq!(link.is_simple(), ps_per_byte <= u64::from(u32::MAX), "{rate}");
+            simple += u32::from(link.is_simple());
+        }
+        assert!(simple > 150, "{simple}");
+        for gbps in [1, 10, 25, 40, 50, 100, 200, 400, 800] {
+            assert!(transmitter(Rate::from_gbps(gbps), 0.0, Wire::default()).is_simple(), "{gbps} Gbps");
+        }
+    }
+
+    #[test]
+    fn a_link_that_is_not_simple_knows_its_rate() {
+        let (plain, whole) = (Wire::default(), Rate::from_gbps(100));
+        let not_whole = [1, 1_000_000_007, 56_000_000_000, 99_999_999_999, 8_000_000_000_001, u64::MAX];
+        let gap = Wire { gap: GAP + 1, ..plain };
+        let rounded = Wire { rounding: Rounding::WholeNanoseconds, ..plain };
+        let others = [(whole, 0.0, gap), (whole, 0.0, rounded), (whole, 0.1, plain)];
+        for (rate, loss, wire) in
+            not_whole.map(|bps| (Rate::from_bps(bps), 0.0, plain)).into_iter().chain(others)
+        {
+            let link = transmitter(rate, loss, wire);
+            assert_eq!((link.is_simple(), link.rate()), (false, rate), "{wire:?}, loss {loss}");
+        }
+    }
 }

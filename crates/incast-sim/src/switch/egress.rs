@@ -541,3 +541,124 @@ impl Port {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        fabric::{config::Wire, node::Peer},
+        switch::{aqm::Aqm, config::SwitchConfig, features::All},
+        topology,
+    };
+    use incast_cc::marking::Marking;
+    use incast_units::Rate;
+
+    const PORTS: usize = 3;
+    const PRIORITIES: usize = 8;
+    const NOW: Time = Time::from_us(1);
+
+    fn egress() -> Egress {
+        let marking = Aqm::new(&SwitchConfig::plain(), vec![false; PORTS], 1, 0).add(Marking::Off);
+        let link = topology::Link { rate: Rate::from_gbps(100), delay: NOW, loss: 0.0 };
+        let links = (0..PORTS as u64).map(|port| {
+            let peer = Peer { domain: 0, entity: 0 };
+            (Transmitter::new(&link, Wire::default(), peer, 1, port), marking)
+        });
+        Egress::new(links.collect(), PRIORITIES, Scheduler::Strict, false, true, true)
+    }
+
+    fn packet(priority: u8, wire: u16) -> Packet {
+        let mut packet = Packet::new(Kind::Data, 0, 1, 0, 0);
+        (packet.priority, packet.wire) = (priority, wire);
+        packet
+    }
+
+    fn push(egress: &mut Egress, port: usize, packet: &Packet) -> u64 {
+        egress.push::<All>(port, packet, 0, Codepoint::None, None, Ingress::LOCAL, NOW)
+    }
+
+    /// Port and priority of each queue.
+    fn queues() -> impl Iterator<Item = (usize, u8)> {
+        (0..PORTS).flat_map(|port| (0..PRIORITIES as u8).map(move |priority| (port, priority)))
+    }
+
+    /// Bytes, packets, first and last packet in bytes, and bytes of all.
+    type Seen = (u64, u32, Option<u16>, Option<u16>, Vec<u16>);
+
+    fn seen(egress: &Egress, port: usize, priority: u8) -> Seen {
+        let wire = |packet: Option<&Packet>| packet.map(|packet| packet.wire);
+        (
+            egress.queue_bytes(port, priority),
+            egress.queue_packets(port, priority),
+            wire(egress.front(port, priority)),
+            wire(egress.tail(port, priority)),
+            egress.packets(port, priority).map(|(packet, _)| packet.wire).collect(),
+        )
+    }
+
+    #[test]
+    fn a_queue_that_was_never_in_use_is_empty() {
+        let mut egress = egress();
+        for (port, priority) in queues() {
+            assert_eq!(seen(&egress, port, priority), Seen::default(), "port {port}, priority {priority}");
+            let (record, sent) = egress.sample(port, priority);
+            assert_eq!((record.marks, record.drops, record.trims, sent), (0, 0, 0, 0));
+            let replaced = egress.replace_tail(port, &packet(priority, 100), Codepoint::None, None, NOW);
+            assert!(replaced.is_none());
+        }
+        for port in 0..PORTS {
+            assert_eq!((egress.packets_at(port), egress.port(port).waiting_bytes), (0, 0));
+            assert!(egress.flush(port).is_none());
+            assert_eq!(egress.pause(port, u8::MAX, NOW), u8::MAX);
+            assert!(egress.plan_departure(port, NOW).is_none());
+            assert_eq!(egress.resume(port, u8::MAX, NOW), u8::MAX);
+            assert!(egress.plan_departure(port, NOW).is_none());
+        }
+        egress.prefetch_waiting(false);
+        egress.prefetch_waiting(true);
+        assert_eq!(egress.busy_from(0), None);
+        // Nobody has asked for any queue but those of the first priority, or for a record.
+        assert_eq!((egress.queues.len(), egress.records.len()), (PORTS, 0));
+    }
+
+    #[test]
+    fn the_first_packet_of_a_priority_makes_its_queues() {
+        for first in 0..PRIORITIES as u8 {
+            let (mut egress, port) = (egress(), usize::from(first) % PORTS);
+            assert_eq!(push(&mut egress, port, &packet(first, 300)), 300);
+            assert_eq!(egress.queues.len(), (usize::from(first) + 1) * PORTS);
+            // A higher priority needs no more, and a packet of it does not come into the way of the other.
+            push(&mut egress, port, &packet(0, 70));
+            assert_eq!(egress.queues.len(), (usize::from(first) + 1) * PORTS);
+            let expected = |at: (usize, u8)| match at {
+                (_, 0) if first == 0 && at.0 == port => (370, 2, Some(300), Some(70), vec![300, 70]),
+                (_, 0) if at.0 == port => (70, 1, Some(70), Some(70), vec![70]),
+                _ if at == (port, first) => (300, 1, Some(300), Some(300), vec![300]),
+                _ => Seen::default(),
+            };
+            for (port, priority) in queues() {
+                assert_eq!(seen(&egress, port, priority), expected((port, priority)), "after {first}");
+            }
+            assert_eq!((egress.port(port).waiting, egress.busy_from(0)), (1 << first | 1, Some(port)));
+            let mut leave = || egress.flush(port).map(|departure| (departure.priority, departure.place.wire));
+            let departures = [leave(), leave(), leave()];
+            let in_order = if first == 0 { [(0, 300), (0, 70)] } else { [(0, 70), (first, 300)] };
+            assert_eq!(departures, [Some(in_order[0]), Some(in_order[1]), None]);
+            assert_eq!((egress.packets_at(port), egress.port(port).waiting_bytes), (0, 0));
+        }
+    }
+
+    #[test]
+    fn what_is_counted_is_counted_for_one_queue() {
+        let (mut egress, counts) = (egress(), [((2, 0), 1), ((1, 7), 2), ((0, 3), 3)]);
+        for counted in 1..=counts.len() {
+            let ((port, priority), count) = counts[counted - 1];
+            egress.record(port, priority).drops += count;
+            for (port, priority) in queues() {
+                let known = counts[..counted].iter().find(|(queue, _)| *queue == (port, priority));
+                let drops = egress.sample(port, priority).0.drops;
+                assert_eq!(drops, known.map_or(0, |(_, count)| *count), "port {port}, priority {priority}");
+            }
+        }
+    }
+}
