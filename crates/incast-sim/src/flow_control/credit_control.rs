@@ -1,15 +1,15 @@
-//! Credit-based flow control of a switch: what its ports may send, and what they advertise.
+//! Credit-based flow control of a node: what its ports may send, and what they advertise.
 //!
 //! Queued packets are counted by the port and lane of arrival; one that goes straight to an idle link takes no buffer.
 
 use super::{
     credits::{End, Rules, Update, blocks},
-    frame::{Due, Frame},
+    frame::{Due, Effect, Frame},
 };
 use crate::fabric::{buffer::Charge, packet::Packet, queue::Ingress};
 use incast_units::{Rate, Time};
 
-/// Credits of one switch.
+/// Credits of one node.
 #[derive(Debug)]
 pub struct CreditControl {
     /// By port.
@@ -19,17 +19,8 @@ pub struct CreditControl {
     frame: u16,
 }
 
-/// The effect of an update from the other end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Updated {
-    /// The lane that may send again.
-    pub unblocked: Option<u8>,
-    /// An update has to be sent in return.
-    pub must_update: bool,
-}
-
 impl CreditControl {
-    /// Credits of a switch with these ports: rate, delay, and whether the link loses packets.
+    /// Credits of a node with these ports: rate, delay, and whether the link loses packets.
     pub fn new(rules: &Rules, ports: impl Iterator<Item = (Rate, Time, bool)>) -> Self {
         let end = |(rate, delay, is_lossy)| End::new(rules.limits(rate, delay), rules.lanes, is_lossy);
         Self { ends: ports.map(end).collect(), lanes: rules.lanes, frame: rules.credits.frame }
@@ -107,33 +98,30 @@ impl CreditControl {
     }
 
     /// An update arrived at a port.
-    pub fn on_update(&mut self, port: usize, packet: &Packet) -> Updated {
+    pub(super) fn on_update(&mut self, port: usize, packet: &Packet) -> Effect {
         let (update, end) = (Update::read(packet), &mut self.ends[port]);
         end.on_update(update);
-        let must_update = end.has_update();
-        Updated { unblocked: end.unblock(update.lane).then_some(update.lane), must_update }
+        let has_frame = end.has_update();
+        let resume = if end.unblock(update.lane) { 1 << update.lane } else { 0 };
+        Effect { resume, has_frame, ..Effect::default() }
     }
 
-    /// The event for lost credits: returns whether the port requests its credits, and the time until the next such
-    /// event.
-    pub fn remind(&mut self, port: usize, link_is_up: bool) -> Option<Time> {
+    /// The event for lost credits: the port requests its credits, and again until they have come.
+    pub(super) fn remind(&mut self, port: usize, link_is_up: bool, now: Time) -> Effect {
         let end = &mut self.ends[port];
         end.reminder = false;
         if !link_is_up || !end.lacks_credits() {
-            return None;
+            return Effect::default();
         }
         end.request();
-        end.reminder = true;
-        Some(end.limits().refresh)
+        Effect { has_frame: true, ..Effect::reminder(self.plan_reminder(port), now) }
     }
 
-    pub(super) fn reset(&mut self, port: usize, up: bool) {
+    /// The link of a port went down or came up. Nothing may be sent until the other end has advertised buffer.
+    pub(super) fn reset(&mut self, port: usize, up: bool, now: Time) -> Effect {
         self.ends[port].reset(up);
-    }
-
-    /// The link of a port came up: returns the time until the first event for lost credits, if one is needed.
-    pub fn remind_after_reset(&mut self, port: usize) -> Option<Time> {
-        self.plan_reminder(port)
+        let reminder = if up { self.plan_reminder(port) } else { None };
+        Effect { resume: u8::MAX, has_frame: self.ends[port].has_update(), ..Effect::reminder(reminder, now) }
     }
 
     /// Lanes of ports in which a packet waits for credits: port, lane, and since when.
@@ -153,10 +141,5 @@ impl CreditControl {
         let (end, lane) = (self.end(ingress.port), ingress.priority);
         let has_reason = end.held(lane) > 0 && !end.has_room(lane, other);
         (!has_reason).then(|| other.sent(lane))
-    }
-
-    /// Blocks of an ingress in the switch.
-    pub fn held(&self, ingress: Ingress) -> u32 {
-        self.ends[usize::from(ingress.port)].held(ingress.priority)
     }
 }

@@ -1,6 +1,6 @@
-//! Frames of flow control, and their effect.
+//! Frames of flow control, and what a port does after one.
 
-use crate::fabric::packet::Packet;
+use crate::fabric::{node::pause, packet::Packet};
 use incast_units::Time;
 
 /// Whether a port has a frame of flow control to send.
@@ -25,13 +25,23 @@ pub struct Frame {
     pub more: bool,
 }
 
-/// The effect of a received pause frame on a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Applied {
-    /// Its pauses expire at this time.
-    pub expiry: Option<Time>,
+/// What a port does after a frame, an event or a departure, in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effect {
+    /// An event of flow control comes: its time and its payload.
+    pub event: Option<(Time, u32)>,
     /// Priorities that pause, one bit each.
     pub pause: u8,
     /// Priorities that resume.
     pub resume: u8,
+    /// The port has a frame to send.
+    pub has_frame: bool,
+}
+
+impl Effect {
+    /// A port without credits requests them `after` this time, as they may be lost.
+    #[inline]
+    pub(super) fn reminder(after: Option<Time>, now: Time) -> Self {
+        Self { event: after.map(|after| (now.saturating_add(after), pause::REFRESH)), ..Self::default() }
+    }
 }

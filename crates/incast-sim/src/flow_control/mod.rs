@@ -1,6 +1,7 @@
 //! Flow control of links: priority flow control (IEEE 802.1Qbb) and credits (InfiniBand).
 //!
-//! [`FlowControl`] is that of one switch. It keeps the state and returns what is to be done; the switch does it.
+//! [`FlowControl`] is that of one node: a switch, or a host, whose NIC is its only port. It keeps the state and returns
+//! what is to be done as an [`Effect`]; the node does it.
 
 pub(crate) mod config;
 mod credit_control;
@@ -11,18 +12,21 @@ pub mod pause;
 pub mod permission;
 pub mod pfc;
 
-pub use self::{
-    credit_control::CreditControl,
-    frame::{Applied, Due, Frame},
-    pfc::PauseControl,
+pub use self::frame::{Due, Effect, Frame};
+use self::{credit_control::CreditControl, pfc::PauseControl};
+use crate::{
+    fabric::{
+        buffer::{Charge, Level},
+        config::Buffer,
+        link::Transmitter,
+        packet::Packet,
+        queue::Ingress,
+    },
+    settings::Settings,
 };
-use crate::fabric::{
-    buffer::{Charge, Level},
-    queue::Ingress,
-};
-use incast_units::Time;
+use incast_units::{Rate, Time};
 
-/// Flow control of one switch.
+/// Flow control of one node.
 #[derive(Debug)]
 pub enum FlowControl {
     /// None: packets without room are dropped.
@@ -34,6 +38,121 @@ pub enum FlowControl {
 }
 
 impl FlowControl {
+    /// That of a switch with this buffer.
+    pub fn of_switch<'l>(
+        settings: &Settings,
+        buffer: Buffer,
+        links: impl Iterator<Item = &'l Transmitter>,
+    ) -> Self {
+        if let Some(rules) = &settings.pfc {
+            let links: Vec<(Rate, Time)> = links.map(|link| (link.rate(), link.delay())).collect();
+            return Self::Pfc(Box::new(PauseControl::new(rules, &links, buffer)));
+        }
+        Self::credits_of(settings, links)
+    }
+
+    /// That of a NIC: what arrives leaves its buffer at once, so that it never pauses the switch.
+    pub fn of_nic(settings: &Settings, link: &Transmitter) -> Self {
+        if let Some(rules) = &settings.pfc {
+            return Self::Pfc(Box::new(PauseControl::of_nic(rules)));
+        }
+        Self::credits_of(settings, std::iter::once(link))
+    }
+
+    fn credits_of<'l>(settings: &Settings, links: impl Iterator<Item = &'l Transmitter>) -> Self {
+        let Some(rules) = &settings.credits else { return Self::None };
+        let links = links.map(|link| (link.rate(), link.delay(), link.is_lossy()));
+        Self::Credits(Box::new(CreditControl::new(rules, links)))
+    }
+
+    // ---- What a port sends ------------------------------------------------------------------------------------
+
+    /// There are credits.
+    #[inline]
+    pub fn has_credits(&self) -> bool {
+        matches!(self, Self::Credits(_))
+    }
+
+    /// The other end of a port's link has room for a packet of `wire` bytes.
+    #[inline]
+    pub fn may_send(&self, port: usize, lane: u8, wire: u16) -> bool {
+        match self {
+            Self::Credits(credits) => credits.may_send(port, lane, wire),
+            Self::None | Self::Pfc(_) => true,
+        }
+    }
+
+    /// A packet leaves by a port.
+    #[inline]
+    pub fn on_departure(&mut self, port: usize, lane: u8, wire: u16, now: Time) -> Effect {
+        match self {
+            Self::Credits(credits) => Effect::reminder(credits.spend(port, lane, wire), now),
+            Self::None | Self::Pfc(_) => Effect::default(),
+        }
+    }
+
+    /// The next packet of a lane, of `wire` bytes, is to leave. Returns whether it has to wait for credits.
+    #[inline]
+    pub fn must_wait(&mut self, port: usize, lane: u8, wire: u16, now: Time) -> bool {
+        match self {
+            Self::Credits(credits) => credits.block(port, lane, wire, now),
+            Self::None | Self::Pfc(_) => false,
+        }
+    }
+
+    // ---- What a port receives ---------------------------------------------------------------------------------
+
+    /// A packet arrived at a port, dropped or not. False if there are no credits.
+    #[inline]
+    pub fn receive(&mut self, port: usize, packet: &Packet) -> bool {
+        match self {
+            Self::Credits(credits) => {
+                credits.receive(port, packet);
+                true
+            }
+            Self::None | Self::Pfc(_) => false,
+        }
+    }
+
+    /// A packet arrived at a port and leaves its buffer at once.
+    pub fn pass(&mut self, port: usize, packet: &Packet) {
+        if let Self::Credits(credits) = self {
+            credits.receive(port, packet);
+            credits.must_update(Ingress { port: port as u16, priority: packet.priority });
+        }
+    }
+
+    /// A frame of flow control arrived at a port. No two of them take effect at one instant, as a link carries one
+    /// packet at a time.
+    pub fn on_frame(&mut self, port: usize, packet: &Packet, now: Time) -> Effect {
+        match self {
+            Self::None => Effect::default(),
+            Self::Pfc(pfc) => pfc.receive(port, packet, now),
+            Self::Credits(credits) => credits.on_update(port, packet),
+        }
+    }
+
+    /// An event of flow control has come, which an [`Effect`] asked for.
+    pub fn on_event(&mut self, port: usize, payload: u32, link_is_up: bool, now: Time) -> Effect {
+        match self {
+            Self::None => Effect::default(),
+            Self::Pfc(pfc) => pfc.on_event(port, payload, now),
+            Self::Credits(credits) => credits.remind(port, link_is_up, now),
+        }
+    }
+
+    /// The link of a port went down or came up: both ends forget the state of flow control. Packets that came by it and
+    /// are still here keep their buffer.
+    pub fn reset(&mut self, port: usize, up: bool, now: Time) -> Effect {
+        match self {
+            Self::None => Effect::default(),
+            Self::Pfc(pfc) => pfc.reset(port, up, now),
+            Self::Credits(credits) => credits.reset(port, up, now),
+        }
+    }
+
+    // ---- What a node holds ------------------------------------------------------------------------------------
+
     /// Packets of this ingress are counted here: they are lossless.
     #[inline]
     pub fn counts(&self, ingress: Ingress) -> bool {
@@ -99,6 +218,8 @@ impl FlowControl {
         }
     }
 
+    // ---- What a port advertises -------------------------------------------------------------------------------
+
     /// Whether a port has a frame to send.
     pub fn due(&self, port: usize, now: Time) -> Due {
         match self {
@@ -108,7 +229,7 @@ impl FlowControl {
         }
     }
 
-    /// The frame that a port of switch `node` sends now.
+    /// The frame that a port of `node` sends now.
     pub fn take_frame(&mut self, port: usize, node: u32, now: Time) -> Option<Frame> {
         match self {
             Self::None => None,
@@ -117,20 +238,13 @@ impl FlowControl {
         }
     }
 
-    /// The link of a port went down or came up.
-    pub fn reset(&mut self, port: usize, up: bool) {
-        match self {
-            Self::None => {}
-            Self::Pfc(pfc) => pfc.reset(port),
-            Self::Credits(credits) => credits.reset(port, up),
-        }
-    }
-
     /// Whether it is priority flow control and no neighbour is paused.
     #[inline]
     pub fn pauses_nobody(&self) -> bool {
         matches!(self, Self::Pfc(pfc) if pfc.is_quiet())
     }
+
+    // ---- For inspection ---------------------------------------------------------------------------------------
 
     /// Priorities of ports that may not send: port, priority, and since when.
     pub fn paused(&self) -> impl Iterator<Item = (u16, u8, Time)> {

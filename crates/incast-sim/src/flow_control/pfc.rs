@@ -1,4 +1,4 @@
-//! Priority flow control (IEEE 802.1Qbb) of a switch: how much of each neighbour's packets it holds, and which pause
+//! Priority flow control (IEEE 802.1Qbb) of a node: how much of each neighbour's packets it holds, and which pause
 //! state it has requested, advertised and received.
 //!
 //! Bytes are counted by the port and priority of arrival, as long as they wait in the switch. An ingress above its
@@ -6,7 +6,7 @@
 
 pub use super::limits::{Bounds, Limits, Rules};
 use super::{
-    frame::{Applied, Due, Frame},
+    frame::{Due, Effect, Frame},
     limits::ALPHA_BITS,
     pause::{PauseFrame, ReceivedPauses},
 };
@@ -14,6 +14,7 @@ use crate::{
     fabric::{
         buffer::{Charge, Level},
         config::Buffer,
+        node::pause,
         packet::Packet,
         queue::Ingress,
     },
@@ -24,7 +25,7 @@ use incast_units::{Rate, Time};
 /// Priorities of a port.
 const PRIORITIES: usize = 8;
 
-/// Priority flow control of one switch.
+/// Priority flow control of one node.
 #[derive(Clone, Debug)]
 pub struct PauseControl {
     /// Lossless priorities, one bit each: only their packets are counted.
@@ -85,6 +86,12 @@ impl PauseControl {
             expiry: rules.pfc.expiry,
             frame: rules.pfc.frame,
         }
+    }
+
+    /// PFC of a NIC: it heeds pauses, and sends none.
+    pub fn of_nic(rules: &Rules) -> Self {
+        let nobody = Rules { lossless: 0, ..rules.clone() };
+        Self { ports: vec![Port::default()], ..Self::new(&nobody, &[], Buffer::Unlimited) }
     }
 
     // ---- Counts by ingress ------------------------------------------------------------------------------------
@@ -280,42 +287,46 @@ impl PauseControl {
         Some(Frame { packet, refresh, more: false })
     }
 
-    /// Whether the refresh that was scheduled for `now` is still due.
-    pub fn must_refresh(&self, port: usize, now: Time) -> bool {
-        self.ports[port].refresh == now && self.ports[port].advertised != 0
-    }
-
-    /// A pause frame arrived at a port. `Ok` if it takes effect at once, else when it does.
-    pub fn receive(&mut self, port: usize, packet: &Packet, now: Time) -> Result<Applied, Time> {
+    /// A pause frame arrived at a port. It takes effect after the time of response.
+    pub(super) fn receive(&mut self, port: usize, packet: &Packet, now: Time) -> Effect {
         let frame = PauseFrame::read(packet);
         if self.response_delay > Time::ZERO {
             let at = now + self.response_delay;
             self.ports[port].received.defer(at, frame);
-            return Err(at);
+            return Effect { event: Some((at, pause::EFFECT)), ..Effect::default() };
         }
-        Ok(self.apply(port, frame, now))
+        self.apply(port, frame, now)
     }
 
-    /// The next pause frame of a port that takes effect by `now`.
-    pub fn take_effect(&mut self, port: usize, now: Time) -> Option<Applied> {
-        let frame = self.ports[port].received.due(now)?;
-        Some(self.apply(port, frame, now))
+    /// A frame takes effect, pauses expire, or those of the neighbour are to be refreshed.
+    pub(super) fn on_event(&mut self, port: usize, payload: u32, now: Time) -> Effect {
+        let received = &mut self.ports[port].received;
+        match payload {
+            pause::EFFECT => {
+                received.due(now).map_or_else(Effect::default, |frame| self.apply(port, frame, now))
+            }
+            pause::EXPIRY => Effect { resume: received.expire(now), ..Effect::default() },
+            _ => Effect { has_frame: self.must_refresh(port, now), ..Effect::default() },
+        }
     }
 
-    fn apply(&mut self, port: usize, frame: PauseFrame, now: Time) -> Applied {
+    /// Whether the refresh that was scheduled for `now` is still due.
+    fn must_refresh(&self, port: usize, now: Time) -> bool {
+        self.ports[port].refresh == now && self.ports[port].advertised != 0
+    }
+
+    fn apply(&mut self, port: usize, frame: PauseFrame, now: Time) -> Effect {
         let expiry = self.ports[port].received.apply(now, frame);
-        Applied { expiry, pause: frame.paused, resume: frame.resumed() }
-    }
-
-    /// Priorities of a port whose received pause has expired by `now`.
-    pub fn expire(&mut self, port: usize, now: Time) -> u8 {
-        self.ports[port].received.expire(now)
+        let event = expiry.map(|at| (at, pause::EXPIRY));
+        Effect { event, pause: frame.paused, resume: frame.resumed(), has_frame: false }
     }
 
     /// The link of a port went down or came up: both ends clear the pause state.
-    pub fn reset(&mut self, port: usize) {
+    pub(super) fn reset(&mut self, port: usize, up: bool, now: Time) -> Effect {
         self.ports[port].received.clear();
         self.change(port, |port| (port.advertised, port.refresh) = (0, Time::ZERO));
+        let has_frame = up && self.due(port, now) == Due::Now;
+        Effect { resume: if up { 0 } else { u8::MAX }, has_frame, ..Effect::default() }
     }
 
     /// No neighbour is paused.

@@ -12,6 +12,7 @@ mod scheduling;
 mod send;
 mod signals;
 mod transmit;
+mod turns;
 
 use self::{clock::Clock, nic::Nic};
 use crate::{
@@ -30,6 +31,9 @@ use crate::{
 use incast_cc::registry::Scheduler;
 use incast_units::Time;
 
+/// Cache lines of a sender that an acknowledgement needs: all but the end of the largest laws.
+const SENDER_LINES: usize = 10;
+
 /// The sender's record of a finished or abandoned flow.
 #[derive(Clone, Copy, Debug)]
 pub struct SentFlow {
@@ -47,46 +51,48 @@ pub struct SentFlow {
     pub held: Time,
 }
 
-/// A host.
+/// A host. What every packet needs comes first, as in a large fabric each line of it is fetched from memory.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Host<'a> {
     settings: &'a Settings,
-    nic: Nic,
-    senders: Senders,
-    receiver: Receiver,
-    /// Receivers' schedulers, with the time of the pending event of each. Taken out while one of them is called.
-    schedulers: Option<Box<[(Scheduler, Time)]>>,
-    /// There are schedulers.
-    schedules: bool,
-    /// Responses that the NIC delays, if it ever delayed one.
-    delayed_responses: Option<Box<ResponseDelay>>,
-    /// Packets that an underlay holds.
-    stages: Stages,
-    /// The host's clock, unless it is perfect.
-    clock: Option<Box<Clock>>,
-    /// Flows to start, latest first.
-    upcoming: Vec<FlowSpec>,
-    application: Option<Box<dyn Application>>,
-    next_sequence: u32,
-    /// Paths of control packets.
-    random: RandomNumbers,
-    node: u32,
-    base: u32,
-    /// Finished flows.
-    sent: Vec<SentFlow>,
     /// Packets that arrived.
     pub arrived: u64,
     /// Packets sent.
     pub injected: u64,
+    /// Frame bytes put on the link, or into queues before it.
+    created_bytes: u64,
+    node: u32,
+    base: u32,
+    /// There are schedulers.
+    schedules: bool,
+    /// The host's clock, unless it is perfect.
+    clock: Option<Box<Clock>>,
+    /// When the next samples of its flows are due.
+    next_sample: Time,
+    nic: Nic,
+    senders: Senders,
+    receiver: Receiver,
+    /// Packets that an underlay holds.
+    stages: Stages,
+    /// Paths of control packets.
+    random: RandomNumbers,
+    /// Receivers' schedulers, with the time of the pending event of each. Taken out while one of them is called.
+    schedulers: Option<Box<[(Scheduler, Time)]>>,
+    /// Responses that the NIC delays, if it ever delayed one.
+    delayed_responses: Option<Box<ResponseDelay>>,
+    /// Flows to start, latest first.
+    upcoming: Vec<FlowSpec>,
+    application: Option<Box<dyn Application>>,
+    next_sequence: u32,
+    /// Finished flows.
+    sent: Vec<SentFlow>,
     /// Recorded events.
     pub recorder: Recorder,
-    next_sample: Time,
     samples: Vec<RateSample>,
     arrived_samples: Vec<ArrivedSample>,
     /// Control packets lost with a link that went down, and their frame bytes.
     lost: (u64, u64),
-    /// Frame bytes put on the link, or into queues before it.
-    created_bytes: u64,
 }
 
 impl<'a> Host<'a> {
@@ -157,10 +163,10 @@ impl<'a> Host<'a> {
         context: &mut impl NodeContext,
     ) {
         self.arrived += 1;
-        if self.nic.credits.is_some() || !self.nic.input.is_sound() {
+        if !self.nic.is_plain() {
             return self.on_packet_checked(packet, telemetry, context);
         }
-        self.nic.input.accept(context.now(), packet, || &self.nic.link);
+        self.nic.accept(context.now(), packet);
         self.dispatch(packet, telemetry, context);
     }
 
@@ -173,16 +179,13 @@ impl<'a> Host<'a> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if !self.nic.input.accept(context.now(), packet, || &self.nic.link) {
+        if !self.nic.accept(context.now(), packet) {
             self.recorder.packet(context.now(), self.node, 0, EventKind::Lost, packet);
             return;
         }
-        let has_credits = self.nic.credits.is_some();
-        if has_credits {
-            self.nic.count_received(packet);
-        }
+        self.nic.count_received(packet);
         self.dispatch(packet, telemetry, context);
-        if has_credits {
+        if self.nic.flow_control().has_credits() {
             self.pump(context);
         }
     }
@@ -198,11 +201,10 @@ impl<'a> Host<'a> {
             Kind::Rst => self.on_rst(packet, context),
             Kind::Syn => self.on_syn(packet, context),
             Kind::SynAck => self.on_syn_ack(packet, context),
-            Kind::Pause => self.on_pause_frame(packet, context),
+            Kind::Pause | Kind::FlowControl => self.on_link_frame(packet, context),
             Kind::Trimmed => self.on_header(packet, context),
             Kind::Bounced => self.on_bounced(packet, context),
             Kind::Report => self.on_report(packet, context),
-            Kind::FlowControl => self.on_credit_update(packet, context),
             Kind::Marker | Kind::MarkerAck => debug_assert!(false, "{:?} ends at switches", packet.kind),
         }
     }
@@ -243,7 +245,7 @@ impl<'a> Host<'a> {
         if packet.kind != Kind::Data
             && let Some(sender) = self.senders.address(packet.slot)
         {
-            prefetch(sender, 8);
+            prefetch(sender, SENDER_LINES);
         }
     }
 }

@@ -1,14 +1,16 @@
-//! The NIC: one link; control packets first, then flows by priority, those of one priority in round robin.
+//! The NIC: one port with its link, queues and flow control. Control packets go first, then flows by priority, those of
+//! one priority in round robin.
 
+use super::turns::Turns;
 use crate::{
     fabric::{
         link::{Receiver, Transmitter},
+        node::NodeContext,
         packet::{Kind, Packet, Telemetry},
         queue::{Pool, Queue},
     },
     flow_control::{
-        credits::{End, Rules, blocks},
-        pause::ReceivedPauses,
+        Due, Effect, FlowControl,
         permission::{PauseRecord, Permission},
     },
     sender::QueuePlace,
@@ -16,83 +18,216 @@ use crate::{
 };
 use incast_cc::agent::Codepoint;
 use incast_units::Time;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 /// Strict priorities of data.
 const PRIORITIES: usize = 8;
 
-/// See the module.
+/// The only port of a host.
+const PORT: usize = 0;
+
+/// See the module. What every packet needs comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Nic {
     /// Sending end.
-    pub link: Transmitter,
+    link: Transmitter,
     /// Receiving end.
-    pub input: Receiver,
+    input: Receiver,
+    flow_control: FlowControl,
+    /// Control packets that wait.
+    control: Queue,
     /// What may be sent.
-    pub permission: Permission,
-    /// For how long not everything could be.
-    pub pauses: PauseRecord,
-    /// Pauses received from the switch.
-    pub received: Box<ReceivedPauses>,
-    /// Credits of the link, where there are some.
-    pub credits: Option<Box<End>>,
+    permission: Permission,
     /// A departure event is pending.
     pub departure: bool,
     /// The last packet was a control packet: where they take turns, data is next.
     pub answered: bool,
-    control: Queue,
+    /// Priorities of the flows that go by rank, one bit each.
+    ranked: u8,
+    /// The highest priority, as of a switch's port, is below this.
+    priorities: u8,
+    /// Flows with a packet to send, by its priority.
+    turns: Turns,
+    pool: Pool,
     /// How many control packets wait, by priority: very many may, and none of them be allowed to go.
     waiting: [u32; PRIORITIES],
-    pool: Pool,
-    /// Flows with a packet to send, by priority.
-    ready: [VecDeque<u32>; PRIORITIES],
-    /// Flows with a packet to send of which the one with the lowest rank goes first, with the priorities of those
-    /// packets. As a group they have the highest of these priorities, behind the flows of that priority in round robin.
-    shortest: BTreeSet<(u64, u32, u8)>,
-    /// How many of them there are, by priority.
-    shortest_by: [u32; PRIORITIES],
-    /// Their priorities, one bit each.
-    shortest_mask: u8,
-    /// Priorities with a ready flow, one bit each.
-    ready_mask: u8,
+    /// Flows with a packet to send that go by rank, if there ever were some.
+    by_rank: Option<Box<Ranks>>,
+    /// For how long not everything could be sent.
+    pauses: PauseRecord,
+}
+
+/// Flows with a packet to send of which the one with the lowest rank goes first. As a group they have the highest of the
+/// priorities of these packets, behind the flows of that priority in round robin.
+#[derive(Debug, Default)]
+struct Ranks {
+    /// Rank, slot, and priority.
+    flows: BTreeSet<(u64, u32, u8)>,
+    /// How many there are, by priority.
+    counts: [u32; PRIORITIES],
 }
 
 impl Nic {
     /// A NIC with its link.
     pub fn new(settings: &Settings, link: Transmitter, input: Receiver) -> Self {
-        let end = |rules: &Rules| {
-            Box::new(End::new(rules.limits(link.rate(), link.delay()), rules.lanes, link.is_lossy()))
-        };
         Self {
-            credits: settings.credits.as_ref().map(end),
+            flow_control: FlowControl::of_nic(settings, &link),
             link,
             input,
+            control: Queue::default(),
             permission: Permission::default(),
-            pauses: PauseRecord::default(),
-            received: Box::default(),
             departure: false,
             answered: false,
-            control: Queue::default(),
-            waiting: [0; PRIORITIES],
+            ranked: 0,
+            priorities: settings.priorities,
+            turns: Turns::default(),
             pool: Pool::default(),
-            ready: Default::default(),
-            shortest: BTreeSet::new(),
-            shortest_by: [0; PRIORITIES],
-            shortest_mask: 0,
-            ready_mask: 0,
+            waiting: [0; PRIORITIES],
+            by_rank: None,
+            pauses: PauseRecord::default(),
         }
+    }
+
+    // ---- The link --------------------------------------------------------------------------------------------
+
+    /// Its sending end.
+    #[inline]
+    pub fn link(&self) -> &Transmitter {
+        &self.link
+    }
+
+    /// The same, to record packets.
+    pub fn link_mut(&mut self) -> &mut Transmitter {
+        &mut self.link
+    }
+
+    /// Its receiving end.
+    pub fn input(&self) -> &Receiver {
+        &self.input
+    }
+
+    /// Starts to transmit a packet; the link must be idle. False if it will be lost on the wire.
+    #[inline(always)] // on the path of every packet
+    pub fn transmit(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        self.link.send(now, packet, telemetry, context)
+    }
+
+    /// What arrives is neither lost nor counted by credits.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        !self.flow_control.has_credits() && self.input.is_sound()
+    }
+
+    /// A packet arrived; false if the link failed while it was on the way.
+    #[inline(always)] // on the path of every packet
+    pub fn accept(&mut self, now: Time, packet: &Packet) -> bool {
+        self.input.accept(now, packet, || &self.link)
+    }
+
+    /// The link goes down or comes up.
+    pub fn switch(&mut self, now: Time, up: bool) -> Effect {
+        self.link.switch(up);
+        self.input.switch(now, up);
+        self.flow_control.reset(PORT, up, now)
+    }
+
+    // ---- Flow control ----------------------------------------------------------------------------------------
+
+    /// Of the node's only port.
+    #[inline]
+    pub fn flow_control(&self) -> &FlowControl {
+        &self.flow_control
+    }
+
+    /// What may be sent.
+    #[inline]
+    pub fn permission(&self) -> Permission {
+        self.permission
+    }
+
+    /// For how long not everything could be sent.
+    pub fn pauses(&self) -> &PauseRecord {
+        &self.pauses
+    }
+
+    /// The switch has sent a frame of flow control.
+    pub fn on_frame(&mut self, packet: &Packet, now: Time) -> Effect {
+        self.flow_control.on_frame(PORT, packet, now)
+    }
+
+    /// An event of flow control has come.
+    pub fn on_event(&mut self, payload: u32, now: Time) -> Effect {
+        self.flow_control.on_event(PORT, payload, self.link.is_up(), now)
+    }
+
+    /// A frame of flow control is to be sent.
+    pub fn has_frame(&self, now: Time) -> bool {
+        self.flow_control.due(PORT, now) == Due::Now
+    }
+
+    /// The next frame of flow control that host `node` sends.
+    pub fn take_frame(&mut self, node: u32, now: Time) -> Option<Packet> {
+        self.flow_control.take_frame(PORT, node, now).map(|frame| frame.packet)
+    }
+
+    /// A packet arrived, whose buffer is free at once: the other end of the link gets its credits back.
+    pub fn count_received(&mut self, packet: &Packet) {
+        if packet.kind != Kind::FlowControl {
+            self.flow_control.pass(PORT, packet);
+        }
+    }
+
+    /// The link has credits for a packet of `wire` bytes.
+    pub fn has_credits(&self, lane: u8, wire: u16) -> bool {
+        self.flow_control.may_send(PORT, lane, wire)
+    }
+
+    /// The next packet of data of a lane, of `wire` bytes, is to leave. Returns whether it has to wait for credits.
+    pub fn must_wait(&mut self, lane: u8, wire: u16, now: Time) -> bool {
+        self.flow_control.must_wait(PORT, lane, wire, now)
+    }
+
+    /// A packet has left, on a link with credits.
+    pub fn spend_credits(&mut self, lane: u8, wire: u16, now: Time) -> Effect {
+        self.flow_control.on_departure(PORT, lane, wire, now)
+    }
+
+    /// Forbids the NIC to send the priorities of `mask`. Returns those that were allowed before.
+    pub fn pause(&mut self, mask: u8, now: Time) -> u8 {
+        let mask = mask & u8::MAX >> (8 - self.priorities);
+        self.permission.pause(now, mask, &mut self.pauses)
+    }
+
+    /// Allows it again. Returns those that were forbidden before.
+    pub fn resume(&mut self, mask: u8, now: Time) -> u8 {
+        self.permission.resume(now, mask, &mut self.pauses)
+    }
+
+    // ---- What waits ------------------------------------------------------------------------------------------
+
+    /// Priorities of the flows that wait, one bit each.
+    #[inline]
+    fn ready(&self) -> u8 {
+        self.turns.mask() | self.ranked
     }
 
     /// Something waits, whether or not it may be sent.
     #[inline]
     pub fn has_packets(&self) -> bool {
-        !self.control.is_empty() || self.ready_mask != 0
+        !self.control.is_empty() || self.ready() != 0
     }
 
     /// Something waits that may be sent.
     #[inline]
     pub fn has_work(&self) -> bool {
-        self.next_control_allowed() || self.permission.allowed(self.ready_mask) != 0
+        self.next_control_allowed() || self.has_ready_flow()
     }
 
     #[inline]
@@ -102,6 +237,8 @@ impl Nic {
         }
         self.permission.allowed(self.waiting_priorities(|_| true)) != 0
     }
+
+    // ---- Control packets -------------------------------------------------------------------------------------
 
     /// When the transmission of a control packet that is ready at `now` starts, where that is known. With
     /// `undisturbed_until` in the future only the packet on the link comes before it, unless another control packet
@@ -147,12 +284,11 @@ impl Nic {
 
     /// The first control packet whose lane has credits; those of a lane keep their order.
     pub fn next_credited(&self) -> Option<&Packet> {
-        let end = self.credits.as_deref()?;
-        let mut untried = self.waiting_priorities(|lane| end.may_send(lane, 1));
+        let mut untried = self.waiting_priorities(|lane| self.has_credits(lane, 1));
         let mut waiting = self.pool.packets(&self.control).map(|(packet, _)| packet);
         while untried != 0 {
             let packet = waiting.next()?;
-            if untried & 1 << packet.priority != 0 && end.may_send(packet.priority, blocks(packet.wire)) {
+            if untried & 1 << packet.priority != 0 && self.has_credits(packet.priority, packet.wire) {
                 return Some(packet);
             }
             untried &= !(1 << packet.priority);
@@ -167,119 +303,10 @@ impl Nic {
         Some(packet)
     }
 
-    /// A flow of those that may send waits.
-    pub fn has_ready_flow(&self) -> bool {
-        self.permission.allowed(self.ready_mask) != 0
-    }
-
-    /// A flow that was taken from its queue cannot send: puts it back to the front.
-    pub fn put_back(&mut self, slot: u32, place: &QueuePlace) {
-        if place.by_rank {
-            self.push_shortest(slot, place.rank, place.priority);
-        } else {
-            self.ready[usize::from(place.priority)].push_front(slot);
-            self.ready_mask |= 1 << place.priority;
-        }
-    }
-
-    /// A packet arrived, whose buffer is free at once: the other end of the link gets its credits back.
-    pub fn count_received(&mut self, packet: &Packet) {
-        if let Some(end) = self.credits.as_mut().filter(|_| packet.kind != Kind::FlowControl) {
-            end.receive(packet.priority, blocks(packet.wire));
-            if end.is_due(packet.priority) {
-                end.plan(packet.priority);
-            }
-        }
-    }
-
     /// The telemetry that a control packet which was just taken echoes.
     #[inline]
     pub fn telemetry(&self, packet: &Packet) -> Option<Telemetry> {
         self.pool.telemetry(packet)
-    }
-
-    /// A flow has a packet to send.
-    #[inline]
-    pub fn push_flow(&mut self, slot: u32, priority: u8) {
-        self.ready[usize::from(priority)].push_back(slot);
-        self.ready_mask |= 1 << priority;
-    }
-
-    /// A flow leaves its queue before it has sent.
-    #[cold]
-    pub fn remove(&mut self, slot: u32, place: &QueuePlace) {
-        if place.by_rank {
-            self.remove_shortest(slot, place.rank, place.priority);
-        } else {
-            self.ready[usize::from(place.priority)].retain(|other| *other != slot);
-            self.update_mask(place.priority);
-        }
-    }
-
-    /// A flow has a packet to send, in the queue in which the one with the lowest rank goes first.
-    pub fn push_shortest(&mut self, slot: u32, rank: u64, priority: u8) {
-        self.shortest.insert((rank, slot, priority));
-        self.shortest_by[usize::from(priority)] += 1;
-        self.shortest_mask |= 1 << priority;
-        self.ready_mask |= 1 << priority;
-    }
-
-    fn remove_shortest(&mut self, slot: u32, rank: u64, priority: u8) {
-        if self.shortest.remove(&(rank, slot, priority)) {
-            self.shortest_by[usize::from(priority)] -= 1;
-            if self.shortest_by[usize::from(priority)] == 0 {
-                self.shortest_mask &= !(1 << priority);
-            }
-            self.update_mask(priority);
-        }
-    }
-
-    /// Takes the first flow by rank whose packet may go.
-    #[cold]
-    #[inline(never)] // rare: kept out of the path of packets
-    fn pop_shortest(&mut self) -> Option<u32> {
-        let mut flows = self.shortest.iter();
-        let (rank, slot, priority) =
-            *flows.find(|(.., priority)| self.permission.allowed(1 << priority) != 0)?;
-        self.remove_shortest(slot, rank, priority);
-        Some(slot)
-    }
-
-    /// Another flow goes before this one.
-    pub fn is_behind(&self, slot: u32) -> bool {
-        self.shortest.first().is_some_and(|first| first.1 != slot)
-    }
-
-    /// The last flow of a line may have left.
-    fn update_mask(&mut self, priority: u8) {
-        if self.ready[usize::from(priority)].is_empty() {
-            self.ready_mask = self.ready_mask & !(1 << priority) | self.shortest_mask;
-        }
-    }
-
-    /// The next flow in round robin.
-    #[inline]
-    pub fn pop_flow(&mut self) -> Option<u32> {
-        let allowed = self.permission.allowed(self.ready_mask);
-        if allowed == 0 {
-            return None;
-        }
-        let priority = allowed.trailing_zeros() as usize;
-        let slot = self.ready[priority].pop_front();
-        if self.ready[priority].is_empty() {
-            return self.pop_last(slot, priority);
-        }
-        slot
-    }
-
-    /// The last flow of those that take turns was taken, or there was none.
-    #[inline]
-    fn pop_last(&mut self, slot: Option<u32>, priority: usize) -> Option<u32> {
-        if slot.is_none() {
-            return self.pop_shortest();
-        }
-        self.update_mask(priority as u8);
-        slot
     }
 
     /// Removes all control packets.
@@ -291,6 +318,87 @@ impl Nic {
     /// Frame bytes of control packets that wait.
     pub fn waiting_bytes(&self) -> u64 {
         self.control.bytes()
+    }
+
+    // ---- Flows -----------------------------------------------------------------------------------------------
+
+    /// A flow has a packet to send: it waits at its `place`.
+    #[inline]
+    pub fn offer(&mut self, slot: u32, place: &QueuePlace) {
+        if place.by_rank {
+            return self.push_ranked(slot, place);
+        }
+        self.turns.push_back(slot, place.priority);
+    }
+
+    /// A flow that was taken from its queue cannot send: puts it back to the front.
+    pub fn put_back(&mut self, slot: u32, place: &QueuePlace) {
+        if place.by_rank {
+            return self.push_ranked(slot, place);
+        }
+        self.turns.push_front(slot, place.priority);
+    }
+
+    /// A flow leaves its queue before it has sent.
+    #[cold]
+    pub fn remove(&mut self, slot: u32, place: &QueuePlace) {
+        if place.by_rank {
+            return self.remove_ranked((place.rank, slot, place.priority));
+        }
+        self.turns.remove(slot, place.priority);
+    }
+
+    /// A flow of those that may send waits.
+    #[inline]
+    pub fn has_ready_flow(&self) -> bool {
+        self.permission.allowed(self.ready()) != 0
+    }
+
+    /// Takes the next flow that may send.
+    #[inline]
+    pub fn pop_flow(&mut self) -> Option<u32> {
+        let allowed = self.permission.allowed(self.ready());
+        if allowed == 0 {
+            return None;
+        }
+        let priority = allowed.trailing_zeros() as u8;
+        self.turns.pop_front(priority).or_else(|| self.pop_ranked())
+    }
+
+    #[inline(never)] // rare: kept out of the path of packets
+    fn push_ranked(&mut self, slot: u32, place: &QueuePlace) {
+        let ranks = self.by_rank.get_or_insert_default();
+        ranks.flows.insert((place.rank, slot, place.priority));
+        ranks.counts[usize::from(place.priority)] += 1;
+        self.ranked |= 1 << place.priority;
+    }
+
+    fn remove_ranked(&mut self, flow: (u64, u32, u8)) {
+        let Some(ranks) = &mut self.by_rank else { return };
+        if ranks.flows.remove(&flow) {
+            let count = &mut ranks.counts[usize::from(flow.2)];
+            *count -= 1;
+            if *count == 0 {
+                self.ranked &= !(1 << flow.2);
+            }
+        }
+    }
+
+    /// Takes the first flow by rank whose packet may go.
+    #[cold]
+    #[inline(never)] // rare: kept out of the path of packets
+    fn pop_ranked(&mut self) -> Option<u32> {
+        let permission = self.permission;
+        let mut flows = self.by_rank.as_ref()?.flows.iter();
+        let first = *flows.find(|(.., priority)| permission.allowed(1 << priority) != 0)?;
+        self.remove_ranked(first);
+        Some(first.1)
+    }
+
+    /// Another flow goes by rank before this one.
+    pub fn is_behind(&self, slot: u32) -> bool {
+        let first = self.by_rank.as_ref().and_then(|ranks| ranks.flows.first());
+        first.is_some_and(|first| first.1 != slot)
     }
 }
 
@@ -327,7 +435,7 @@ mod tests {
     fn nic(link: &Link, wire: Wire) -> Nic {
         let settings = Settings {
             seed: 1,
-            priorities: 1,
+            priorities: 2,
             load_balancing: LoadBalancing::Ecmp,
             pfc: None,
             credits: None,
@@ -355,6 +463,10 @@ mod tests {
         packet
     }
 
+    fn place(priority: u8, rank: Option<u64>) -> QueuePlace {
+        QueuePlace { queued: true, by_rank: rank.is_some(), priority, rank: rank.unwrap_or_default() }
+    }
+
     #[test]
     fn a_control_packet_starts_at_once_on_an_idle_link() {
         let (nic, now) = (nic(&SIMPLE, Wire::default()), Time::from_us(1));
@@ -369,7 +481,7 @@ mod tests {
     fn a_control_packet_waits_for_what_is_on_the_link_but_not_for_long() {
         let mut nic = nic(&SIMPLE, Wire::default());
         let sent_at = Time::from_us(1);
-        nic.link.send(sent_at, &packet(Kind::Data, 9000), None, &mut World(sent_at));
+        nic.transmit(sent_at, &packet(Kind::Data, 9000), None, &mut World(sent_at));
         let free = sent_at + Time::from_ps((9000 + 20) * 80);
         assert_eq!(nic.link.free_at(), free);
         assert_eq!(nic.start_of_control(free - INSTANT, Time::MAX, DELAY), Some(free));
@@ -392,7 +504,7 @@ mod tests {
         assert!(nic.pop_control().is_some());
         assert_eq!(nic.start_of_control(now, Time::MAX, DELAY), Some(now));
         // Data give way to it.
-        nic.push_flow(0, 0);
+        nic.offer(0, &place(0, None));
         assert_eq!(nic.start_of_control(now, Time::MAX, DELAY), Some(now));
     }
 
@@ -406,15 +518,39 @@ mod tests {
         };
         nic.push_control(&at(1), None);
         nic.push_control(&at(0), None);
-        nic.push_flow(7, 1);
-        nic.push_flow(8, 0);
-        nic.permission.pause(Time::ZERO, 0b10, &mut nic.pauses);
+        nic.offer(7, &place(1, None));
+        nic.offer(8, &place(0, None));
+        assert_eq!(nic.pause(0b110, Time::ZERO), 0b10);
         assert_eq!(nic.pop_control().map(|packet| packet.priority), Some(0));
         assert!(nic.pop_control().is_none());
         assert_eq!((nic.pop_flow(), nic.pop_flow(), nic.has_work()), (Some(8), None, false));
-        nic.permission.resume(Time::ZERO, 0b10, &mut nic.pauses);
+        assert_eq!(nic.resume(u8::MAX, Time::ZERO), 0b10);
         assert!(nic.has_work());
         assert_eq!((nic.pop_control().map(|packet| packet.priority), nic.pop_flow()), (Some(1), Some(7)));
+    }
+
+    #[test]
+    fn flows_by_rank_wait_behind_those_that_take_turns() {
+        let mut nic = nic(&SIMPLE, Wire::default());
+        let shortest = [(1, place(1, Some(9))), (2, place(1, Some(4))), (3, place(0, Some(7)))];
+        shortest.iter().for_each(|(slot, place)| nic.offer(*slot, place));
+        assert!(nic.is_behind(1) && !nic.is_behind(2));
+        nic.offer(4, &place(1, None));
+        nic.offer(5, &place(0, None));
+        // As a group they have the highest of their priorities, whatever the first one's is.
+        assert_eq!((nic.pop_flow(), nic.pop_flow()), (Some(5), Some(2)));
+        nic.remove(3, &shortest[2].1);
+        assert_eq!((nic.pop_flow(), nic.pop_flow(), nic.pop_flow()), (Some(4), Some(1), None));
+        // Of those that are paused none goes.
+        shortest.iter().for_each(|(slot, place)| nic.offer(*slot, place));
+        nic.pause(1, Time::ZERO);
+        assert_eq!((nic.pop_flow(), nic.pop_flow(), nic.pop_flow()), (Some(2), Some(1), None));
+    }
+
+    #[test]
+    fn what_every_packet_needs_lies_together() {
+        let near = std::mem::offset_of!(Nic, pool);
+        assert!(near <= 3 * 64 + 24, "{near} bytes");
     }
 
     #[test]

@@ -66,23 +66,22 @@ impl Host<'_> {
 
     /// Recorded steps of packets.
     pub fn traces(&mut self) -> Vec<&mut PacketTrace> {
-        self.nic.link.trace().into_iter().chain(self.recorder.trace.as_deref_mut()).collect()
+        self.nic.link_mut().trace().into_iter().chain(self.recorder.trace.as_deref_mut()).collect()
     }
 
     /// Priorities that its switch has paused, or has no buffer for, and since when.
     pub fn paused(&self) -> impl Iterator<Item = (u8, Time)> {
-        let paused = (0..8u8).filter_map(|priority| Some((priority, self.nic.received.since(priority)?)));
-        paused.chain(self.nic.credits.iter().flat_map(|end| end.blocked()))
+        self.nic.flow_control().paused().map(|(_, priority, since)| (priority, since))
     }
 
     /// The end of its link, where there are credits.
     pub fn credits(&self) -> Option<&End> {
-        self.nic.credits.as_deref()
+        self.nic.flow_control().credits(0)
     }
 
     /// Pause edges and paused time of its NIC, until `now`.
     pub fn pauses(&self, now: Time) -> (u64, Time) {
-        (self.nic.pauses.edges(), self.nic.pauses.paused(now))
+        (self.nic.pauses().edges(), self.nic.pauses().paused(now))
     }
 
     /// Its node.
@@ -92,7 +91,7 @@ impl Host<'_> {
 
     /// Both ends of its link.
     pub fn link(&self) -> (&Transmitter, &Receiver) {
-        (&self.nic.link, &self.nic.input)
+        (self.nic.link(), self.nic.input())
     }
 
     /// Control packets and their bytes lost with a link.
@@ -103,6 +102,6 @@ impl Host<'_> {
     /// Conservation: every byte that was created was sent, waits, or was lost.
     pub fn conserves(&self) -> bool {
         // Packets in an underlay's stage are not created before they reach the NIC.
-        self.created_bytes == self.nic.link.sent_bytes() + self.nic.waiting_bytes() + self.lost.1
+        self.created_bytes == self.nic.link().sent_bytes() + self.nic.waiting_bytes() + self.lost.1
     }
 }

@@ -50,7 +50,7 @@ impl Host<'_> {
             spec.request = u64::from(self.node) << 32 | u64::from(sequence);
         }
         let class = &self.settings.classes[usize::from(spec.class)];
-        let rate = self.nic.link.rate();
+        let rate = self.nic.link().rate();
         let stage = self.stages.of(class, spec.class as u8, rate, spec.destination, context.now());
         let mut sender = Sender::new(self.settings, class, rate, spec, sequence, stage);
         sender.restart_timer(context.now(), self.settings);
@@ -149,7 +149,7 @@ impl Host<'_> {
     #[cold]
     pub(super) fn on_syn_ack(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let now = context.now();
-        let rate = self.nic.link.rate();
+        let rate = self.nic.link().rate();
         let Some(sender) = self.senders.addressed(packet).filter(|sender| sender.opening) else { return };
         sender.on_syn_ack(now, now - packet.ack().echo(now), rate, self.settings);
         self.offer(packet.slot, context);

@@ -60,8 +60,8 @@ impl Host<'_> {
     #[inline]
     pub(super) fn pump(&mut self, context: &mut impl NodeContext) {
         // With a departure pending, that sends it.
-        if !self.nic.departure && (self.nic.has_packets() || self.nic.credits.is_some()) {
-            let idle = self.nic.link.free_at() < self.settings.ended_before(context.now());
+        if !self.nic.departure && (self.nic.has_packets() || self.nic.flow_control().has_credits()) {
+            let idle = self.nic.link().free_at() < self.settings.ended_before(context.now());
             self.pump_if(idle, context);
         }
     }
@@ -69,17 +69,17 @@ impl Host<'_> {
     /// A transmission has ended.
     pub(super) fn on_departure(&mut self, context: &mut impl NodeContext) {
         self.nic.departure = false;
-        self.pump_if(self.nic.link.idle(context.now()), context);
+        self.pump_if(self.nic.link().idle(context.now()), context);
     }
 
     /// As `pump`, where it is known whether the link is idle.
     #[inline]
     fn pump_if(&mut self, idle: bool, context: &mut impl NodeContext) {
         let now = context.now();
-        if self.nic.departure || !self.nic.link.is_up() {
+        if self.nic.departure || !self.nic.link().is_up() {
             return;
         }
-        if self.nic.credits.is_some() {
+        if self.nic.flow_control().has_credits() {
             return self.pump_credited(idle, context);
         }
         if idle {
@@ -101,7 +101,7 @@ impl Host<'_> {
     #[inline]
     pub(super) fn plan_departure(&mut self, context: &mut impl NodeContext) {
         self.nic.departure = true;
-        let time = self.nic.link.free_at().max(context.now());
+        let time = self.nic.link().free_at().max(context.now());
         context.schedule(time, self.event(self.settings.departure(), 0));
     }
 
@@ -113,7 +113,7 @@ impl Host<'_> {
                 return true;
             }
             // The flow may have sent a control packet instead.
-            if !self.nic.link.idle(context.now()) {
+            if !self.nic.link().idle(context.now()) {
                 break;
             }
         }
@@ -166,13 +166,13 @@ impl Host<'_> {
     #[inline(always)] // on the path of every packet
     fn put_data_on_link(&mut self, packet: &Packet, context: &mut impl NodeContext) -> (u8, u16) {
         debug_assert!(
-            self.nic.permission.allowed(1 << packet.priority) != 0,
+            self.nic.permission().allowed(1 << packet.priority) != 0,
             "a packet of a paused priority is sent: {packet:?}"
         );
         self.created_bytes += u64::from(packet.wire);
         self.injected += 1;
         let now = context.now();
-        if !self.nic.link.send(now, packet, None, context) {
+        if !self.nic.transmit(now, packet, None, context) {
             self.recorder.packet(now, self.node, 0, EventKind::Lost, packet);
         }
         (packet.priority, packet.wire)
@@ -211,7 +211,7 @@ impl Host<'_> {
             let delay = packet.ack().since_arrival(start, error);
             packet.ack_mut().set_in_host(delay);
         }
-        if !self.nic.link.send(start, packet, telemetry, context) {
+        if !self.nic.transmit(start, packet, telemetry, context) {
             self.recorder.packet(start, self.node, 0, EventKind::Lost, packet);
         }
     }
@@ -260,18 +260,10 @@ impl TxContext<'_> {
         sender.place.queued = true;
         sender.place.priority = sender.next_priority(self.settings.host.mtu, self.stages);
         if sender.place.by_rank {
-            enqueue_by_rank(sender, self.nic);
-        } else {
-            self.nic.push_flow(sender.slot, sender.place.priority);
+            sender.place.rank = u64::from(sender.recovery.scoreboard.waiting());
         }
+        self.nic.offer(sender.slot, &sender.place);
     }
-}
-
-/// Out of line, as few protocols have ranks.
-#[inline(never)] // rare: kept out of the path of packets
-fn enqueue_by_rank(sender: &mut Sender, nic: &mut Nic) {
-    sender.place.rank = u64::from(sender.recovery.scoreboard.waiting());
-    nic.push_shortest(sender.slot, sender.place.rank, sender.place.priority);
 }
 
 /// Schedules the event that the retransmission timer needs.

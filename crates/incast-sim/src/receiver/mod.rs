@@ -72,19 +72,20 @@ impl Progress {
     }
 }
 
-/// All flows to one host.
+/// All flows to one host. What every packet needs comes first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Receiver {
-    table: FlowTable,
-    /// Records of all flows, in the order of their first packets.
-    pub records: Vec<ReceivedFlow>,
-    /// Flows in progress; slots are reused.
-    progress: Vec<Progress>,
-    free: Vec<u32>,
     /// The flow of the last packet: packets of a flow often come in a row.
     recent: (u32, u32, u32),
     /// Its slot.
     recent_slot: u32,
+    /// Records of all flows, in the order of their first packets.
+    pub records: Vec<ReceivedFlow>,
+    /// Flows in progress; slots are reused.
+    progress: Vec<Progress>,
+    table: FlowTable,
+    free: Vec<u32>,
     /// Where flows are sampled, those in progress that may be.
     watched: Option<Watched>,
 }

@@ -49,29 +49,16 @@ pub struct QueuePlace {
     pub rank: u64,
 }
 
-/// See the module.
+/// See the module. What every acknowledgement and every packet need comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Sender {
     /// What is fixed from its start.
     pub flow: Flow,
     /// Where its host keeps it.
     pub slot: u32,
-    /// Loss recovery and its timers.
-    pub recovery: LossRecovery,
-    /// Window and pace as the law last set them.
-    pacer: Pacer,
-    /// A reduction of the window that takes place, and the packets that end it when all below have arrived.
-    reduction: Option<Box<(Reduction, u32)>>,
-    /// The law.
-    pub law: Law,
     /// Which methods of the law do something.
     pub capabilities: LawCapabilities,
-    /// Pending event of the law's own timer.
-    pub law_event: Time,
-    /// Pending event of the pacer or the underlay.
-    pub release_event: Time,
-    /// What the receiver has allowed.
-    pub grants: Grants,
     /// A scheduler of the receiver controls it.
     pub receiver_driven: bool,
     /// Its receiver acknowledges the flow as a whole, and finds losses itself.
@@ -82,14 +69,28 @@ pub struct Sender {
     pub opening: bool,
     /// Round trips begin where packets enter the underlay, not where they leave it.
     rtt_with_hold: bool,
-    /// The stage of the underlay that takes delays from the flow's acknowledgements.
-    pub ack_stage: Option<u32>,
+    /// Its place at the NIC.
+    pub place: QueuePlace,
+    /// What the receiver has allowed.
+    pub grants: Grants,
+    /// Pending event of the pacer or the underlay.
+    pub release_event: Time,
+    /// Window and pace as the law last set them.
+    pacer: Pacer,
     /// Its packets in the underlay's stage, where there is one.
     pub held: Option<Box<Held>>,
     /// Paths of its packets, where it chooses them.
     pub paths: Option<Box<Paths>>,
-    /// Its place at the NIC.
-    pub place: QueuePlace,
+    /// A reduction of the window that takes place, and the packets that end it when all below have arrived.
+    reduction: Option<Box<(Reduction, u32)>>,
+    /// The stage of the underlay that takes delays from the flow's acknowledgements.
+    pub ack_stage: Option<u32>,
+    /// Loss recovery and its timers.
+    pub recovery: LossRecovery,
+    /// Pending event of the law's own timer.
+    pub law_event: Time,
+    /// The law. Few are as large as the largest.
+    pub law: Law,
 }
 
 /// What a host does when a retransmission timer has expired.

@@ -35,7 +35,7 @@ use incast_cc::{
 };
 use incast_units::{Bytes, Time};
 use std::{
-    mem,
+    iter, mem,
     panic::resume_unwind,
     sync::{Arc, Mutex, PoisonError},
     thread,
@@ -287,7 +287,7 @@ pub fn executor<'a>(
         Ties::PortOrder | Ties::ArrivalsFirst => TieBreak::Fixed,
     };
     let longest = longest(&topology, settings);
-    let make_executor = |domains: &mut dyn ExactSizeIterator<Item = (Domain<'a>, Names)>| {
+    let make_executor = |domains: &mut dyn Iterator<Item = (Domain<'a>, Names)>| {
         Executor::new(domains, partition.lookahead, longest, ties, switch.telemetry)
     };
     let mut starts = Vec::new();
@@ -304,12 +304,13 @@ pub fn executor<'a>(
             let parts: Vec<_> = parts.map(|part| scope.spawn(move || make_part(part))).collect();
             parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
-        let mut domains = Vec::with_capacity(partition.nodes.len());
-        for (part, begin) in made {
-            domains.extend(part);
+        // Each part is given back as soon as the engine has its domains, and the engine is told how many come.
+        let mut domains = made.into_iter().flat_map(|(part, begin)| {
             starts.extend(begin);
-        }
-        make_executor(&mut domains.into_iter())
+            part
+        });
+        let next = || domains.next().unwrap_or_else(|| unreachable!("fewer domains than there are"));
+        make_executor(&mut iter::repeat_with(next).take(partition.nodes.len()))
     };
     executor.expect(EVENTS_PER_START * flow_count);
     if let Some(first) = partition.colours
@@ -340,7 +341,7 @@ pub fn executor<'a>(
     for start in &epochs.starts {
         (topology.hosts..topology.nodes()).for_each(|node| schedule(node, 0, *start, class::LINK, NEW_EPOCH));
     }
-    (topology.clone(), executor)
+    (topology, executor)
 }
 
 /// The name of a port, unique in the simulation.

@@ -14,18 +14,17 @@ use super::{
 use crate::{
     fabric::{
         buffer::SharedBuffer,
-        config::Buffer,
         link::{Receiver, Transmitter},
         trim::Trimming,
     },
-    flow_control::{CreditControl, FlowControl, PauseControl},
+    flow_control::FlowControl,
     probe::{PortProbe, Recorder},
     routing::{RouteView, Router},
     settings::Settings,
     topology::Rule,
 };
 use incast_cc::{agent::PortSetup, marking::Marking};
-use incast_units::{Rate, Time};
+use incast_units::Time;
 
 /// The routes of a switch, by routing epoch in order.
 #[derive(Debug)]
@@ -73,7 +72,8 @@ impl<'a> Switch<'a> {
             inputs.push(input);
         }
         let ports = outputs.len();
-        let flow_control = flow_control(settings, switch.buffer, outputs.iter().map(|(link, _)| link));
+        let links = outputs.iter().map(|(link, _)| link);
+        let flow_control = FlowControl::of_switch(settings, switch.buffer, links);
         let lossless = settings.pfc.as_ref().map_or(0, |rules| rules.count());
         let lossless = settings.credits.as_ref().map_or(lossless, |rules| rules.count());
         let priorities = usize::from(switch.priorities);
@@ -122,20 +122,4 @@ impl<'a> Switch<'a> {
             probe: probe.map(|(every, ports)| Box::new(PortProbe::new(every, ports))),
         }
     }
-}
-
-fn flow_control<'l>(
-    settings: &Settings,
-    buffer: Buffer,
-    links: impl Iterator<Item = &'l Transmitter>,
-) -> FlowControl {
-    if let Some(rules) = &settings.pfc {
-        let links: Vec<(Rate, Time)> = links.map(|link| (link.rate(), link.delay())).collect();
-        return FlowControl::Pfc(Box::new(PauseControl::new(rules, &links, buffer)));
-    }
-    if let Some(rules) = &settings.credits {
-        let links = links.map(|link| (link.rate(), link.delay(), link.is_lossy()));
-        return FlowControl::Credits(Box::new(CreditControl::new(rules, links)));
-    }
-    FlowControl::None
 }

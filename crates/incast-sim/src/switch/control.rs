@@ -8,7 +8,7 @@ use crate::{
         packet::{Kind, Packet},
         queue::Ingress,
     },
-    flow_control::{Applied, FlowControl},
+    flow_control::Effect,
     probe::{EventKind, PauseCause},
 };
 use incast_units::Time;
@@ -33,7 +33,7 @@ impl Switch<'_> {
         self.egress.port_mut(port).frame_waits = frame.is_some_and(|frame| frame.more);
         let Some(frame) = frame else { return };
         if let Some(at) = frame.refresh {
-            context.schedule(at, self.pause_event(port, pause::REFRESH));
+            self.schedule_pause(port, at, pause::REFRESH, context);
         }
         self.send_control(port, &frame.packet, context);
         if frame.more {
@@ -50,8 +50,8 @@ impl Switch<'_> {
         }
     }
 
-    fn pause_event(&self, port: usize, payload: u32) -> Event {
-        Event { class: class::PAUSE, entity: self.base + port as u32, payload }
+    fn schedule_pause(&self, port: usize, at: Time, payload: u32, context: &mut impl NodeContext) {
+        context.schedule(at, Event { class: class::PAUSE, entity: self.base + port as u32, payload });
     }
 
     /// Records why the ingress of a packet that is about to be queued at `port` is paused.
@@ -92,66 +92,40 @@ impl Switch<'_> {
         self.counters.consumed_bytes += u64::from(packet.wire);
         match packet.kind {
             Kind::MarkerAck => self.on_answer(packet, context),
-            Kind::FlowControl => self.on_credit_update(port, packet, context),
-            _ => self.on_pause_frame(port, packet, context),
-        }
-    }
-
-    fn on_pause_frame(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
-        let FlowControl::Pfc(pfc) = &mut self.flow_control else { return };
-        match pfc.receive(port, packet, context.now()) {
-            Ok(applied) => self.apply_pause_frame(port, applied, context),
-            Err(at) => context.schedule(at, self.pause_event(port, pause::EFFECT)),
-        }
-    }
-
-    /// A pause frame takes effect.
-    fn apply_pause_frame(&mut self, port: usize, applied: Applied, context: &mut impl NodeContext) {
-        if let Some(expiry) = applied.expiry {
-            context.schedule(expiry, self.pause_event(port, pause::EXPIRY));
-        }
-        if applied.pause != 0 {
-            if self.egress.is_lazy() {
-                self.drain::<All>(port, self.settings.ended_before(context.now()), context);
+            _ => {
+                let effect = self.flow_control.on_frame(port, packet, context.now());
+                self.carry_out(port, effect, context);
             }
-            self.pause(port, applied.pause, context);
-        }
-        if applied.resume != 0 {
-            self.resume(port, applied.resume, context);
         }
     }
 
     /// An event of flow control has come.
     #[cold]
     pub(super) fn on_pause_event(&mut self, port: usize, payload: u32, context: &mut impl NodeContext) {
-        let now = context.now();
-        let FlowControl::Pfc(pfc) = &mut self.flow_control else {
-            return self.on_credit_reminder(port, context);
-        };
-        match payload {
-            pause::EFFECT => {
-                while let FlowControl::Pfc(pfc) = &mut self.flow_control
-                    && let Some(applied) = pfc.take_effect(port, now)
-                {
-                    self.apply_pause_frame(port, applied, context);
-                }
-            }
-            pause::EXPIRY => {
-                let expired = pfc.expire(port, now);
-                if expired != 0 {
-                    self.resume(port, expired, context);
-                }
-            }
-            _ => {
-                if pfc.must_refresh(port, now) && self.egress.port(port).link.is_up() {
-                    self.send_frame_when_idle(port, context);
-                }
-            }
+        let is_up = self.egress.port(port).link.is_up();
+        let effect = self.flow_control.on_event(port, payload, is_up, context.now());
+        self.carry_out(port, effect, context);
+    }
+
+    /// Does at a port what flow control has decided.
+    fn carry_out(&mut self, port: usize, effect: Effect, context: &mut impl NodeContext) {
+        if let Some((at, payload)) = effect.event {
+            self.schedule_pause(port, at, payload, context);
+        }
+        if effect.pause != 0 {
+            self.pause(port, effect.pause, context);
+        }
+        if effect.resume != 0 {
+            self.resume(port, effect.resume, context);
+        }
+        if effect.has_frame && self.egress.port(port).link.is_up() {
+            self.send_frame_when_idle(port, context);
         }
     }
 
     /// Forbids a port to send the priorities of `mask`.
     fn pause(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
+        self.depart_until_now(port, context);
         let paused = self.egress.pause(port, mask, context.now());
         self.report_edges(port, paused, EventKind::Pause, context);
     }
@@ -159,10 +133,7 @@ impl Switch<'_> {
     /// Allows a port to send the priorities of `mask` again.
     fn resume(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
         let now = context.now();
-        if self.egress.is_lazy() {
-            // The other priorities have been sent until now.
-            self.drain::<All>(port, self.settings.ended_before(now), context);
-        }
+        self.depart_until_now(port, context);
         let resumed = self.egress.resume(port, mask, now);
         self.report_edges(port, resumed, EventKind::Resume, context);
         let allowed = self.egress.port(port).allowed();
@@ -175,6 +146,13 @@ impl Switch<'_> {
         }
     }
 
+    /// Lazy departures of a port happen until now, as it was permitted to send until now.
+    fn depart_until_now(&mut self, port: usize, context: &mut impl NodeContext) {
+        if self.egress.is_lazy() {
+            self.drain::<All>(port, self.settings.ended_before(context.now()), context);
+        }
+    }
+
     fn report_edges(&mut self, port: usize, priorities: u8, kind: EventKind, context: &mut impl NodeContext) {
         if !self.agent.is_none() {
             self.agent_on_edges(port, priorities, kind == EventKind::Pause, context);
@@ -184,82 +162,35 @@ impl Switch<'_> {
 
     // ---- Credits ----------------------------------------------------------------------------------------------
 
-    /// A packet arrived at a port. False if there are no credits.
-    #[inline]
-    pub(super) fn receive_credits(&mut self, port: usize, packet: &Packet) -> bool {
-        let FlowControl::Credits(credits) = &mut self.flow_control else { return false };
-        credits.receive(port, packet);
-        true
-    }
-
     /// The other end of a port's link has room for a packet.
     #[inline(always)] // on the path of every packet
     pub(super) fn has_credits<F: super::Features>(&self, port: usize, packet: &Packet) -> bool {
-        match &self.flow_control {
-            FlowControl::Credits(credits) if F::FLOW_CONTROL => {
-                credits.may_send(port, packet.priority, packet.wire)
-            }
-            _ => true,
-        }
+        !F::FLOW_CONTROL || self.flow_control.may_send(port, packet.priority, packet.wire)
     }
 
     /// A packet leaves by a port.
     #[inline(always)] // on the path of every packet
     pub(super) fn spend_credits(&mut self, port: usize, lane: u8, wire: u16, context: &mut impl NodeContext) {
-        let FlowControl::Credits(credits) = &mut self.flow_control else { return };
-        let reminder = credits.spend(port, lane, wire);
-        self.after_spending(port, lane, reminder, context);
+        if self.flow_control.has_credits() {
+            self.after_spending(port, lane, wire, context);
+        }
     }
 
     #[inline(never)] // rare: kept out of the path of packets
-    fn after_spending(
-        &mut self,
-        port: usize,
-        lane: u8,
-        reminder: Option<Time>,
-        context: &mut impl NodeContext,
-    ) {
-        self.plan_reminder(port, reminder, context);
+    fn after_spending(&mut self, port: usize, lane: u8, wire: u16, context: &mut impl NodeContext) {
+        let effect = self.flow_control.on_departure(port, lane, wire, context.now());
+        self.carry_out(port, effect, context);
         self.block_head(port, lane, context);
     }
 
     /// Blocks a queue whose head lacks credits, until they arrive.
     #[inline]
     pub(super) fn block_head(&mut self, port: usize, lane: u8, context: &mut impl NodeContext) {
-        let FlowControl::Credits(credits) = &mut self.flow_control else { return };
-        let Some(head) = self.egress.front(port, lane) else { return };
-        if credits.block(port, lane, head.wire, context.now()) {
+        if self.flow_control.has_credits()
+            && let Some(head) = self.egress.front(port, lane)
+            && self.flow_control.must_wait(port, lane, head.wire, context.now())
+        {
             self.pause(port, 1 << lane, context);
-        }
-    }
-
-    /// A flow control packet arrived.
-    fn on_credit_update(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
-        let FlowControl::Credits(credits) = &mut self.flow_control else { return };
-        let updated = credits.on_update(port, packet);
-        if let Some(lane) = updated.unblocked {
-            self.resume(port, 1 << lane, context);
-        }
-        if updated.must_update {
-            self.announce(port, context);
-        }
-    }
-
-    /// Schedules the event at which a port requests credits that may have been lost.
-    fn plan_reminder(&mut self, port: usize, after: Option<Time>, context: &mut impl NodeContext) {
-        if let Some(after) = after {
-            let at = context.now().saturating_add(after);
-            context.schedule(at, self.pause_event(port, pause::REFRESH));
-        }
-    }
-
-    fn on_credit_reminder(&mut self, port: usize, context: &mut impl NodeContext) {
-        let is_up = self.egress.port(port).link.is_up();
-        let FlowControl::Credits(credits) = &mut self.flow_control else { return };
-        let next = credits.remind(port, is_up);
-        if next.is_some() {
-            self.plan_reminder(port, next, context);
-            self.announce(port, context);
         }
     }
 
@@ -291,27 +222,8 @@ impl Switch<'_> {
                 hold.forget_answers(port);
             }
         }
-        self.reset_flow_control(port, up, context);
-    }
-
-    /// The cable at a port went down or came up: both ends forget the state of flow control. Packets that came by it
-    /// and are still here keep their buffer.
-    fn reset_flow_control(&mut self, port: usize, up: bool, context: &mut impl NodeContext) {
-        if matches!(self.flow_control, FlowControl::None) {
-            return;
-        }
-        self.flow_control.reset(port, up);
         self.egress.port_mut(port).frame_waits = false;
-        let mut reminder = None;
-        if let FlowControl::Credits(credits) = &mut self.flow_control {
-            reminder = if up { credits.remind_after_reset(port) } else { None };
-            self.resume(port, u8::MAX, context);
-        } else if !up {
-            self.resume(port, u8::MAX, context);
-        }
-        self.plan_reminder(port, reminder, context);
-        if up {
-            self.announce(port, context);
-        }
+        let effect = self.flow_control.reset(port, up, now);
+        self.carry_out(port, effect, context);
     }
 }

@@ -9,10 +9,7 @@ use crate::{
         packet::Packet,
         queue::Ingress,
     },
-    flow_control::{
-        FlowControl,
-        credits::{End, blocks},
-    },
+    flow_control::credits::{End, blocks},
     probe::{PacketTrace, PortSample},
 };
 use incast_units::Time;
@@ -128,7 +125,9 @@ impl Switch<'_> {
 
     /// The blocks that credits count for each lane are those of its queued packets.
     fn credits_add_up(&self) -> bool {
-        let FlowControl::Credits(credits) = &self.flow_control else { return true };
+        if !self.flow_control.has_credits() {
+            return true;
+        }
         let ports = self.egress.ports().len();
         let mut waiting = vec![[0u32; 8]; ports];
         for port in 0..ports {
@@ -141,7 +140,8 @@ impl Switch<'_> {
         }
         let mut lanes = (0..ports as u16).flat_map(|port| (0..8u8).map(move |lane| (port, lane)));
         lanes.all(|(port, priority)| {
-            credits.held(Ingress { port, priority }) == waiting[usize::from(port)][usize::from(priority)]
+            let held = self.credits(port).map(|end| end.held(priority));
+            held == Some(waiting[usize::from(port)][usize::from(priority)])
         })
     }
 

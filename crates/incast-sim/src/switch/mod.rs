@@ -207,7 +207,7 @@ impl Switch<'_> {
         }
         let ingress = Ingress { port: port as u16, priority: packet.priority };
         let telemetry = if F::TELEMETRY { telemetry } else { None };
-        let has_credits = F::FLOW_CONTROL && self.receive_credits(port, packet);
+        let has_credits = F::FLOW_CONTROL && self.flow_control.receive(port, packet);
         self.forward::<F>(packet, telemetry, ingress, next_hop, context);
         if has_credits {
             self.update_neighbour(ingress, context);
