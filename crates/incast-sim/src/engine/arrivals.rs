@@ -18,12 +18,21 @@ pub(super) struct Keys {
     sorted: Vec<u64>,
     /// Times and places of a long list.
     long: Vec<u64>,
+    /// Memory for breaking ties.
+    ties: Vec<(u64, u64)>,
     network: Option<SortingNetwork>,
 }
 
 impl Default for Keys {
     fn default() -> Self {
-        Self { count: 0, list: vec![], sorted: vec![], long: vec![], network: SortingNetwork::detect() }
+        Self {
+            count: 0,
+            list: vec![],
+            sorted: vec![],
+            long: vec![],
+            ties: vec![],
+            network: SortingNetwork::detect(),
+        }
     }
 }
 
@@ -85,31 +94,38 @@ impl Keys {
         self.list[..self.count].iter().map(|key| *key as u32)
     }
 
-    /// The keys by time, and whether some have the same.
+    /// The keys by time. If some have the same, also memory in which they can be ordered.
     #[inline]
-    pub fn sorted(&mut self) -> (&mut [u64], bool) {
+    pub fn sorted(&mut self) -> (&mut [u64], Option<&mut Vec<(u64, u64)>>) {
+        let (in_place, tie) = self.sort();
+        let Self { count, list, sorted, ties, .. } = self;
+        let keys = if in_place { list } else { sorted };
+        (&mut keys[..*count], tie.then_some(ties))
+    }
+
+    /// Sorts the keys by time, in their list or into the other one. Returns whether in their list, and whether some have
+    /// the same time.
+    #[inline]
+    fn sort(&mut self) -> (bool, bool) {
         let count = self.count;
         if count < 2 {
-            return (&mut self.list[..count], false);
+            return (true, false);
         }
         if count <= LANES {
-            let tie = self.sort_few();
-            return (&mut self.list[..count], tie);
+            return (true, self.sort_few());
         }
         if let Some(network) = self.network
             && count <= MOST
         {
-            let tie = network.sort(&self.list, count, &mut self.sorted);
-            return (&mut self.sorted[..count], tie);
+            return (false, network.sort(&self.list, count, &mut self.sorted));
         }
         if count <= TWICE {
             self.sort_some();
         } else {
             self.sort_many();
         }
-        let sorted = &mut self.sorted[..count];
-        let tie = sorted.windows(2).fold(false, |tie, pair| tie | is_tie(pair[0], pair[1]));
-        (sorted, tie)
+        let pairs = self.sorted[..count].array_windows();
+        (false, pairs.fold(false, |tie, [one, other]| tie | is_tie(*one, *other)))
     }
 
     #[cold]
@@ -201,7 +217,7 @@ mod tests {
                     keys.extend(chunk.len(), (place * LANES) as u32, of, start);
                 }
                 let (sorted, found) = keys.sorted();
-                prop_assert_eq!((&*sorted, found), (&expected[..], tie));
+                prop_assert_eq!((&*sorted, found.is_some()), (&expected[..], tie));
             }
         }
     }

@@ -734,8 +734,8 @@ impl<D: Domain> Shared<'_, D> {
             keys.lines().for_each(|line| self.mailboxes.prefetch_attachment(line));
         }
         let (keys, tie) = keys.sorted();
-        if tie {
-            self.break_ties(keys, &cell.names, window);
+        if let Some(scratch) = tie {
+            self.break_ties(keys, scratch, &cell.names, window);
         }
         let (mut others, mut messages) = (0, keys.len() as u64);
         let (mut taken, mut moved) = (0u64, Moved::default());

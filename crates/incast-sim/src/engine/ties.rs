@@ -8,6 +8,9 @@ use super::{
 };
 use incast_units::Time;
 
+/// Bits of a place among messages that arrive together: as many as the tie-break and the entity leave of 64.
+const PLACE_BITS: u32 = 48 - Key::ENTITIES.ilog2();
+
 impl<D: Domain> Shared<'_, D> {
     /// Whether the next message comes before an event of the same instant.
     #[cold]
@@ -20,20 +23,26 @@ impl<D: Domain> Shared<'_, D> {
         })
     }
 
-    /// Orders messages that arrive at the same instant, in a list that is sorted by time.
+    /// Orders messages that arrive at the same instant, in a list that is sorted by time. `scratch` is any memory.
     #[inline(never)] // rare: kept out of the path of packets
-    pub(super) fn break_ties(&self, mut keys: &mut [u64], names: &Names, window: Window) {
+    pub(super) fn break_ties(
+        &self,
+        mut keys: &mut [u64],
+        scratch: &mut Vec<(u64, u64)>,
+        names: &Names,
+        window: Window,
+    ) {
         while let Some(first) = keys.array_windows().position(|[one, other]| one ^ other < 1 << 32) {
             let time = keys[first] >> 32;
             let count = 2 + keys[first + 2..].iter().take_while(|key| *key >> 32 == time).count();
             let (tied, later) = keys[first..].split_at_mut(count);
-            self.break_tie(tied, window.start + Time::from_ps(time), names);
+            self.break_tie(tied, scratch, window.start + Time::from_ps(time), names);
             keys = later;
         }
     }
 
     /// Orders messages that all arrive at `time`.
-    fn break_tie(&self, keys: &mut [u64], time: Time, names: &Names) {
+    fn break_tie(&self, keys: &mut [u64], scratch: &mut Vec<(u64, u64)>, time: Time, names: &Names) {
         let order = |key: &u64| {
             // SAFETY: R5: visited in this window by this thread.
             let entity = unsafe { self.mailboxes.read(*key as u32) }.0.entity;
@@ -45,8 +54,16 @@ impl<D: Domain> Shared<'_, D> {
                     std::mem::swap(one, other);
                 }
             }
-            // Each is hashed once.
-            _ => keys.sort_by_cached_key(order),
+            _ => {
+                // Each is hashed once.
+                scratch.clear();
+                scratch.extend((0u64..).zip(&*keys).map(|(place, key)| {
+                    let (tie, entity) = order(key);
+                    (u64::from(tie) << 48 | u64::from(entity) << PLACE_BITS | place, *key)
+                }));
+                scratch.sort_unstable_by_key(|(order, _)| *order);
+                keys.iter_mut().zip(scratch).for_each(|(key, (_, sorted))| *key = *sorted);
+            }
         }
     }
 }

@@ -20,11 +20,11 @@ pub fn salt(seed: u64, node: u32) -> u32 {
 #[derive(Debug)]
 pub struct Router {
     rule: Rule,
-    /// Rules of later routing epochs, last first.
-    later: Vec<Rule>,
     load_balancing: LoadBalancing,
     salt: u32,
     spray: Stream,
+    /// Rules of later routing epochs, last first.
+    later: Vec<Rule>,
 }
 
 impl Router {

@@ -65,27 +65,28 @@ pub(super) struct Departure {
     pub left: u64,
 }
 
-/// See the module.
+/// See the module. What every packet needs comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Egress {
     ports: Vec<Port>,
     /// By priority, then port, up to the last priority that was in use.
     queues: Vec<Queue>,
     pool: Pool,
-    scheduler: Scheduler,
+    /// Ports with something queued, while departures are lazy.
+    busy: BusyPorts,
     priorities: usize,
+    /// Departures are lazy at present: see [`super::Switch::drain`].
+    lazy: bool,
+    scheduler: Scheduler,
     /// By priority, then port, up to the last priority of which something was counted.
     records: Vec<QueueRecord>,
+    /// Rates of the ports in Mbit/s, where data packets get an INT record as they leave; else empty.
+    stamps: Vec<u32>,
     /// By port.
     pauses: Vec<PauseRecord>,
     /// Frame bytes sent, by priority, then port; only where ports are sampled.
     sent_by_priority: Vec<u64>,
-    /// Rates of the ports in Mbit/s, where data packets get an INT record as they leave; else empty.
-    stamps: Vec<u32>,
-    /// Departures are lazy at present: see [`super::Switch::drain`].
-    lazy: bool,
-    /// Ports with something queued, while departures are lazy.
-    busy: BusyPorts,
     /// Departure events carry this number. It changes each time departures become events, so that those left from
     /// before are ignored.
     epoch: u32,

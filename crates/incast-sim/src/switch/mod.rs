@@ -57,8 +57,9 @@ pub const LINK_UP: u32 = 1;
 /// A new routing table, of the whole fabric.
 pub const NEW_EPOCH: u32 = 2;
 
-/// A switch.
+/// A switch. What every packet needs comes first, as in a large fabric each line of it is fetched from memory.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Switch<'a> {
     settings: &'a Settings,
     node: u32,
@@ -71,19 +72,19 @@ pub struct Switch<'a> {
     /// Ingress, by port.
     inputs: Vec<Receiver>,
     router: Router,
-    buffer: SharedBuffer,
-    flow_control: FlowControl,
-    aqm: Aqm,
-    trimming: Option<Box<Trimming>>,
     egress: Egress,
-    agent: AgentHost,
-    hold: Option<Box<Hold>>,
-    channels: Option<Box<VirtualChannels>>,
+    buffer: SharedBuffer,
+    aqm: Aqm,
     /// Sums.
     pub counters: Counters,
+    flow_control: FlowControl,
+    trimming: Option<Box<Trimming>>,
+    channels: Option<Box<VirtualChannels>>,
+    probe: Option<Box<PortProbe>>,
+    hold: Option<Box<Hold>>,
     /// Recorded events.
     pub recorder: Recorder,
-    probe: Option<Box<PortProbe>>,
+    agent: AgentHost,
 }
 
 /// Sentinel: the next hop is unknown, or there is none. It takes one register, unlike an `Option`.

@@ -10,9 +10,16 @@ use incast_units::Time;
 
 /// Sums of one switch.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct Counters {
     /// Packets that arrived.
     pub arrived: u64,
+    /// The longest egress queue, the packet in service included.
+    pub max_queue_bytes: u64,
+    /// Marked packets.
+    pub marks: u64,
+    /// Those of them that were marked at ports that lead to hosts.
+    pub marks_edge: u64,
     /// Bytes of control packets made here.
     pub created_bytes: u64,
     /// Bytes of frames that ended here.
@@ -27,14 +34,8 @@ pub struct Counters {
     pub lossless_drops: u64,
     /// Packets and bytes without a route, or queued at a link that went down.
     pub lost: (u64, u64),
-    /// Marked packets.
-    pub marks: u64,
-    /// Those of them that were marked at ports that lead to hosts.
-    pub marks_edge: u64,
     /// Deflected packets.
     pub deflections: u64,
-    /// The longest egress queue, the packet in service included.
-    pub max_queue_bytes: u64,
 }
 
 impl Counters {
