@@ -10,8 +10,8 @@ use common::{
 use incast_sim::{
     Config, FlowSpec, Outcome,
     config::{
-        Alpha, Buffer, ClassConfig, ConfigError, Expiry, Headroom, Pfc, Shortage, Size, SwitchConfig,
-        Threshold,
+        Alpha, Buffer, ClassConfig, ConfigError, Expiry, Headroom, LinkEvent, Pfc, Shortage, Size,
+        SwitchConfig, Threshold,
     },
     fabric::packet::Kind,
     outcome::{EventKind, EventRecord, PacketRecord, Step, Totals},
@@ -294,6 +294,18 @@ fn a_cable_that_fails_forgets_its_pauses() {
         assert!(outcome.totals.lost > 0 && outcome.totals.pauses > 20);
         assert_eq!(with(&|config| config.probes.packets = Some(everything())).digest, outcome.digest);
         assert_eq!(with(&|config| config.threads = 3).digest, outcome.digest);
+        // Where a cable that is up comes up, pauses stay.
+        let in_vain =
+            |config: &mut Config| {
+                let others: Vec<usize> = (0..config.topology.cables.len())
+                    .filter(|cable| config.link_events.iter().all(|event| event.cable != *cable))
+                    .collect();
+                let times = (0..100).map(Time::from_us);
+                config.link_events.extend(times.flat_map(|at| {
+                    others.iter().map(move |cable| LinkEvent { at, cable: *cable, up: true })
+                }));
+            };
+        assert_eq!(with(&in_vain).digest, outcome.digest);
     }
 }
 

@@ -10,6 +10,9 @@ const TWICE: usize = 2 * LANES;
 /// Bits of a place in a list that is sorted by counting.
 const PLACE_BITS: u32 = TWICE.ilog2();
 
+/// Memory in which keys of one time are ordered: of each the order, and the key.
+pub(super) type Ties = Vec<(u64, u64)>;
+
 /// Arrivals of the window being executed: relative time in the upper half, line in the lower.
 pub(super) struct Keys {
     count: usize,
@@ -19,7 +22,7 @@ pub(super) struct Keys {
     /// Times and places of a long list.
     long: Vec<u64>,
     /// Memory for breaking ties.
-    ties: Vec<(u64, u64)>,
+    ties: Ties,
     network: Option<SortingNetwork>,
 }
 
@@ -96,7 +99,7 @@ impl Keys {
 
     /// The keys by time. If some have the same, also memory in which they can be ordered.
     #[inline]
-    pub fn sorted(&mut self) -> (&mut [u64], Option<&mut Vec<(u64, u64)>>) {
+    pub fn sorted(&mut self) -> (&mut [u64], Option<&mut Ties>) {
         let (in_place, tie) = self.sort();
         let Self { count, list, sorted, ties, .. } = self;
         let keys = if in_place { list } else { sorted };

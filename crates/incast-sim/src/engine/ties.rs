@@ -1,6 +1,7 @@
 //! What happens at one instant: messages that arrive together, or together with an event.
 
 use super::{
+    arrivals::Ties,
     domain::{Context, Domain, Names, Window},
     executor::Shared,
     message::Envelope,
@@ -23,15 +24,9 @@ impl<D: Domain> Shared<'_, D> {
         })
     }
 
-    /// Orders messages that arrive at the same instant, in a list that is sorted by time. `scratch` is any memory.
+    /// Orders messages that arrive at the same instant, in a list that is sorted by time, in the memory `scratch`.
     #[inline(never)] // rare: kept out of the path of packets
-    pub(super) fn break_ties(
-        &self,
-        mut keys: &mut [u64],
-        scratch: &mut Vec<(u64, u64)>,
-        names: &Names,
-        window: Window,
-    ) {
+    pub(super) fn break_ties(&self, mut keys: &mut [u64], scratch: &mut Ties, names: &Names, window: Window) {
         while let Some(first) = keys.array_windows().position(|[one, other]| one ^ other < 1 << 32) {
             let time = keys[first] >> 32;
             let count = 2 + keys[first + 2..].iter().take_while(|key| *key >> 32 == time).count();
@@ -42,11 +37,11 @@ impl<D: Domain> Shared<'_, D> {
     }
 
     /// Orders messages that all arrive at `time`.
-    fn break_tie(&self, keys: &mut [u64], scratch: &mut Vec<(u64, u64)>, time: Time, names: &Names) {
+    fn break_tie(&self, keys: &mut [u64], scratch: &mut Ties, time: Time, names: &Names) {
         let order = |key: &u64| {
             // SAFETY: R5: visited in this window by this thread.
             let entity = unsafe { self.mailboxes.read(*key as u32) }.0.entity;
-            (self.executor.ties.of(names.of(entity), time), entity)
+            order(self.executor.ties.of(names.of(entity), time), entity)
         };
         match keys {
             [one, other] => {
@@ -54,16 +49,42 @@ impl<D: Domain> Shared<'_, D> {
                     std::mem::swap(one, other);
                 }
             }
-            _ => {
-                // Each is hashed once.
-                scratch.clear();
-                scratch.extend((0u64..).zip(&*keys).map(|(place, key)| {
-                    let (tie, entity) = order(key);
-                    (u64::from(tie) << 48 | u64::from(entity) << PLACE_BITS | place, *key)
-                }));
-                scratch.sort_unstable_by_key(|(order, _)| *order);
-                keys.iter_mut().zip(scratch).for_each(|(key, (_, sorted))| *key = *sorted);
-            }
+            _ => sort_stable(keys, scratch, order),
+        }
+    }
+}
+
+/// The order of messages that arrive together, which leaves [`PLACE_BITS`] bits.
+fn order(tie: u16, entity: u32) -> u64 {
+    debug_assert!(entity < Key::ENTITIES, "entity {entity} of a domain");
+    u64::from(tie) << 48 | u64::from(entity) << PLACE_BITS
+}
+
+/// Sorts keys by their order, which is asked for once for each; of those with one order the first stays the first.
+fn sort_stable(keys: &mut [u64], scratch: &mut Ties, order: impl Fn(&u64) -> u64) {
+    debug_assert!(keys.len() < 1 << PLACE_BITS, "{} messages arrive together", keys.len());
+    scratch.clear();
+    scratch.extend((0u64..).zip(&*keys).map(|(place, key)| (order(key) | place, *key)));
+    scratch.sort_unstable_by_key(|(order, _)| *order);
+    keys.iter_mut().zip(scratch).for_each(|(key, (_, sorted))| *key = *sorted);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn messages_that_arrive_together_keep_their_order_at_one_entity(
+            messages in proptest::collection::vec((0u16..4, prop_oneof![0u32..4, Key::ENTITIES - 4..Key::ENTITIES]), 2..40),
+        ) {
+            let of = |key: u64| messages[key as usize];
+            let mut keys: Vec<u64> = (0..messages.len() as u64).collect();
+            let mut expected = keys.clone();
+            expected.sort_by_key(|key| of(*key));
+            sort_stable(&mut keys, &mut vec![(7, 7); 3], |key| order(of(*key).0, of(*key).1));
+            prop_assert_eq!(keys, expected);
         }
     }
 }

@@ -381,12 +381,12 @@ mod tests {
     #[test]
     fn a_link_that_is_not_simple_knows_its_rate() {
         let (plain, whole) = (Wire::default(), Rate::from_gbps(100));
-        let not_whole = [1, 1_000_000_007, 56_000_000_000, 99_999_999_999, 8_000_000_000_001, u64::MAX];
+        let not_simple = [1, 1_000_000_007, 56_000_000_000, 99_999_999_999, 8_000_000_000_001, u64::MAX];
         let gap = Wire { gap: GAP + 1, ..plain };
         let rounded = Wire { rounding: Rounding::WholeNanoseconds, ..plain };
         let others = [(whole, 0.0, gap), (whole, 0.0, rounded), (whole, 0.1, plain)];
         for (rate, loss, wire) in
-            not_whole.map(|bps| (Rate::from_bps(bps), 0.0, plain)).into_iter().chain(others)
+            not_simple.map(|bps| (Rate::from_bps(bps), 0.0, plain)).into_iter().chain(others)
         {
             let link = transmitter(rate, loss, wire);
             assert_eq!((link.is_simple(), link.rate()), (false, rate), "{wire:?}, loss {loss}");

@@ -28,7 +28,7 @@ pub struct Frame {
 /// What a port does after a frame, an event or a departure, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// An event of flow control comes: its time and its payload.
+    /// An event to schedule: its time and its payload.
     pub event: Option<(Time, u32)>,
     /// Priorities that pause, one bit each.
     pub pause: u8,
@@ -39,7 +39,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// A port without credits requests them `after` this time, as they may be lost.
+    /// A port without credits requests them `after` this time, as an update may have been lost.
     #[inline]
     pub(super) fn reminder(after: Option<Time>, now: Time) -> Self {
         Self { event: after.map(|after| (now.saturating_add(after), pause::REFRESH)), ..Self::default() }

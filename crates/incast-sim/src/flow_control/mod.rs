@@ -67,9 +67,9 @@ impl FlowControl {
 
     // ---- What a port sends ------------------------------------------------------------------------------------
 
-    /// There are credits.
+    /// Links have credits.
     #[inline]
-    pub fn has_credits(&self) -> bool {
+    pub fn uses_credits(&self) -> bool {
         matches!(self, Self::Credits(_))
     }
 
@@ -91,9 +91,10 @@ impl FlowControl {
         }
     }
 
-    /// The next packet of a lane, of `wire` bytes, is to leave. Returns whether it has to wait for credits.
+    /// The next packet of a lane, of `wire` bytes, is to leave. Returns whether it has to wait for credits; the lane then
+    /// counts as blocked.
     #[inline]
-    pub fn must_wait(&mut self, port: usize, lane: u8, wire: u16, now: Time) -> bool {
+    pub fn block(&mut self, port: usize, lane: u8, wire: u16, now: Time) -> bool {
         match self {
             Self::Credits(credits) => credits.block(port, lane, wire, now),
             Self::None | Self::Pfc(_) => false,
@@ -122,8 +123,7 @@ impl FlowControl {
         }
     }
 
-    /// A frame of flow control arrived at a port. No two of them take effect at one instant, as a link carries one
-    /// packet at a time.
+    /// A frame of flow control arrived at a port.
     pub fn on_frame(&mut self, port: usize, packet: &Packet, now: Time) -> Effect {
         match self {
             Self::None => Effect::default(),

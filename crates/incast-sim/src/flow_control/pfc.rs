@@ -302,6 +302,7 @@ impl PauseControl {
     pub(super) fn on_event(&mut self, port: usize, payload: u32, now: Time) -> Effect {
         let received = &mut self.ports[port].received;
         match payload {
+            // Each frame has its event, and no two take effect at one instant: a link carries one packet at a time.
             pause::EFFECT => {
                 received.due(now).map_or_else(Effect::default, |frame| self.apply(port, frame, now))
             }
@@ -326,7 +327,7 @@ impl PauseControl {
         self.ports[port].received.clear();
         self.change(port, |port| (port.advertised, port.refresh) = (0, Time::ZERO));
         let has_frame = up && self.due(port, now) == Due::Now;
-        Effect { resume: if up { 0 } else { u8::MAX }, has_frame, ..Effect::default() }
+        Effect { resume: u8::MAX, has_frame, ..Effect::default() }
     }
 
     /// No neighbour is paused.

@@ -1,4 +1,5 @@
-//! Flow control at a host: what it does after a frame, without credits, and when its link goes down and up.
+//! Flow control at a host: what it does after a frame, how it sends where there are credits, and what happens when its
+//! link goes down or comes up.
 
 use super::Host;
 use crate::{
@@ -93,7 +94,7 @@ impl Host<'_> {
             let Some(sender) = self.senders.get_mut(slot) else { continue };
             let place = sender.place;
             let wire = sender.next_frame(self.settings, &mut self.stages) as u16;
-            if self.nic.must_wait(place.priority, wire, context.now()) {
+            if self.nic.block(place.priority, wire, context.now()) {
                 self.nic.put_back(slot, &place);
                 self.carry_out(Effect { pause: 1 << place.priority, ..Effect::default() }, context);
             } else if let Some((lane, wire)) = self.send_from(slot, context) {
@@ -128,7 +129,7 @@ impl Host<'_> {
             return;
         }
         let (now, up) = (context.now(), payload == LINK_UP);
-        let effect = self.nic.switch(now, up);
+        let effect = self.nic.set_link(now, up);
         self.carry_out(effect, context);
         if up {
             self.pump(context);

@@ -31,7 +31,7 @@ use crate::{
 use incast_cc::registry::Scheduler;
 use incast_units::Time;
 
-/// Cache lines of a sender that an acknowledgement needs: all but the end of the largest laws.
+/// Cache lines of a sender that an acknowledgement needs: all but the end, which only the largest laws use.
 const SENDER_LINES: usize = 10;
 
 /// The sender's record of a finished or abandoned flow.
@@ -185,7 +185,7 @@ impl<'a> Host<'a> {
         }
         self.nic.count_received(packet);
         self.dispatch(packet, telemetry, context);
-        if self.nic.flow_control().has_credits() {
+        if self.nic.flow_control().uses_credits() {
             self.pump(context);
         }
     }

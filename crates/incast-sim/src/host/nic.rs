@@ -13,6 +13,7 @@ use crate::{
         Due, Effect, FlowControl,
         permission::{PauseRecord, Permission},
     },
+    probe::PacketTrace,
     sender::QueuePlace,
     settings::Settings,
 };
@@ -45,7 +46,7 @@ pub struct Nic {
     pub answered: bool,
     /// Priorities of the flows that go by rank, one bit each.
     ranked: u8,
-    /// The highest priority, as of a switch's port, is below this.
+    /// Priorities that there are, one bit each, as at a switch's port.
     priorities: u8,
     /// Flows with a packet to send, by its priority.
     turns: Turns,
@@ -80,7 +81,7 @@ impl Nic {
             departure: false,
             answered: false,
             ranked: 0,
-            priorities: settings.priorities,
+            priorities: u8::MAX >> (8 - settings.priorities),
             turns: Turns::default(),
             pool: Pool::default(),
             waiting: [0; PRIORITIES],
@@ -97,9 +98,9 @@ impl Nic {
         &self.link
     }
 
-    /// The same, to record packets.
-    pub fn link_mut(&mut self) -> &mut Transmitter {
-        &mut self.link
+    /// What was recorded of packets on the link.
+    pub fn trace(&mut self) -> Option<&mut PacketTrace> {
+        self.link.trace()
     }
 
     /// Its receiving end.
@@ -122,7 +123,7 @@ impl Nic {
     /// What arrives is neither lost nor counted by credits.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        !self.flow_control.has_credits() && self.input.is_sound()
+        !self.flow_control.uses_credits() && self.input.is_sound()
     }
 
     /// A packet arrived; false if the link failed while it was on the way.
@@ -132,7 +133,7 @@ impl Nic {
     }
 
     /// The link goes down or comes up.
-    pub fn switch(&mut self, now: Time, up: bool) -> Effect {
+    pub fn set_link(&mut self, now: Time, up: bool) -> Effect {
         self.link.switch(up);
         self.input.switch(now, up);
         self.flow_control.reset(PORT, up, now)
@@ -140,7 +141,7 @@ impl Nic {
 
     // ---- Flow control ----------------------------------------------------------------------------------------
 
-    /// Of the node's only port.
+    /// Flow control of the host's only port.
     #[inline]
     pub fn flow_control(&self) -> &FlowControl {
         &self.flow_control
@@ -184,25 +185,25 @@ impl Nic {
         }
     }
 
-    /// The link has credits for a packet of `wire` bytes.
-    pub fn has_credits(&self, lane: u8, wire: u16) -> bool {
+    /// The switch has room for a packet of `wire` bytes.
+    fn may_send(&self, lane: u8, wire: u16) -> bool {
         self.flow_control.may_send(PORT, lane, wire)
     }
 
-    /// The next packet of data of a lane, of `wire` bytes, is to leave. Returns whether it has to wait for credits.
-    pub fn must_wait(&mut self, lane: u8, wire: u16, now: Time) -> bool {
-        self.flow_control.must_wait(PORT, lane, wire, now)
+    /// The next packet of data of a lane, of `wire` bytes, is to leave. Returns whether it has to wait for credits; the
+    /// lane then counts as blocked.
+    pub fn block(&mut self, lane: u8, wire: u16, now: Time) -> bool {
+        self.flow_control.block(PORT, lane, wire, now)
     }
 
-    /// A packet has left, on a link with credits.
+    /// A packet leaves, on a link with credits.
     pub fn spend_credits(&mut self, lane: u8, wire: u16, now: Time) -> Effect {
         self.flow_control.on_departure(PORT, lane, wire, now)
     }
 
     /// Forbids the NIC to send the priorities of `mask`. Returns those that were allowed before.
     pub fn pause(&mut self, mask: u8, now: Time) -> u8 {
-        let mask = mask & u8::MAX >> (8 - self.priorities);
-        self.permission.pause(now, mask, &mut self.pauses)
+        self.permission.pause(now, mask & self.priorities, &mut self.pauses)
     }
 
     /// Allows it again. Returns those that were forbidden before.
@@ -284,11 +285,11 @@ impl Nic {
 
     /// The first control packet whose lane has credits; those of a lane keep their order.
     pub fn next_credited(&self) -> Option<&Packet> {
-        let mut untried = self.waiting_priorities(|lane| self.has_credits(lane, 1));
+        let mut untried = self.waiting_priorities(|lane| self.may_send(lane, 1));
         let mut waiting = self.pool.packets(&self.control).map(|(packet, _)| packet);
         while untried != 0 {
             let packet = waiting.next()?;
-            if untried & 1 << packet.priority != 0 && self.has_credits(packet.priority, packet.wire) {
+            if untried & 1 << packet.priority != 0 && self.may_send(packet.priority, packet.wire) {
                 return Some(packet);
             }
             untried &= !(1 << packet.priority);
@@ -409,13 +410,19 @@ mod tests {
         engine::Event,
         fabric::{
             config::Wire,
-            node::{NodeContext, Peer},
+            node::{NodeContext, Peer, pause},
+        },
+        flow_control::{
+            config::{Alpha, Credits, Expiry, Pfc, Threshold},
+            credits::{self, Update},
+            pause::PauseFrame,
+            pfc,
         },
         routing::config::LoadBalancing,
         settings::{Peers, host::HostConfig},
         topology::Link,
     };
-    use incast_units::Rate;
+    use incast_units::{Bytes, Rate};
 
     const DELAY: Time = Time::from_ns(50);
     const SIMPLE: Link = Link { rate: Rate::from_gbps(100), delay: DELAY, loss: 0.0 };
@@ -433,7 +440,11 @@ mod tests {
     }
 
     fn nic(link: &Link, wire: Wire) -> Nic {
-        let settings = Settings {
+        nic_with(link, wire, |_| {})
+    }
+
+    fn nic_with(link: &Link, wire: Wire, change: impl FnOnce(&mut Settings)) -> Nic {
+        let mut settings = Settings {
             seed: 1,
             priorities: 2,
             load_balancing: LoadBalancing::Ecmp,
@@ -453,6 +464,7 @@ mod tests {
             rates: None,
             packets: None,
         };
+        change(&mut settings);
         let link = Transmitter::new(link, wire, Peer { domain: 1, entity: 0 }, 1, 0);
         Nic::new(&settings, link, Receiver::default())
     }
@@ -530,6 +542,93 @@ mod tests {
     }
 
     #[test]
+    fn pauses_take_effect_end_and_are_forgotten_with_the_link() {
+        let at = Time::from_us;
+        let threshold = Threshold::Dynamic { alpha: Alpha::ByRate, reserve: 0, resume_offset: 0 };
+        let expiry = Some(Expiry { after: at(10), refresh: at(5) });
+        let rules = |response_delay| pfc::Rules {
+            pfc: Pfc { response_delay, expiry, ..Pfc::new(threshold) },
+            lossless: 0b11,
+            frame: 1_000,
+            gap: 20,
+            host_rate: SIMPLE.rate,
+            base_rtt: at(8),
+        };
+        let frame = |paused| PauseFrame { class_enable: 0b11, paused, time: Some(at(10)) }.packet(0, 64);
+        let (quiet, event) = (Effect::default(), |at, payload| Some((at, payload)));
+        let mut nic = nic_with(&SIMPLE, Wire::default(), |settings| settings.pfc = Some(rules(at(2))));
+        assert_eq!(nic.on_frame(&frame(0b01), at(1)), Effect { event: event(at(3), pause::EFFECT), ..quiet });
+        let expires = Effect { event: event(at(13), pause::EXPIRY), pause: 0b01, resume: 0b10, ..quiet };
+        assert_eq!(nic.on_event(pause::EFFECT, at(3)), expires);
+        assert_eq!(nic.on_event(pause::EXPIRY, at(12)), quiet);
+        assert_eq!(nic.flow_control().paused().collect::<Vec<_>>(), [(0, 0, at(3))]);
+        assert_eq!(nic.on_event(pause::EXPIRY, at(13)), Effect { resume: 0b01, ..quiet });
+        // A frame that was to take effect when the link went down never does.
+        nic.on_frame(&frame(0b10), at(20));
+        assert_eq!(nic.set_link(at(21), false), Effect { resume: u8::MAX, ..quiet });
+        assert_eq!((nic.on_event(pause::EFFECT, at(22)), nic.has_frame(at(22))), (quiet, false));
+        // At once, without a time of response.
+        let mut nic = nic_with(&SIMPLE, Wire::default(), |settings| settings.pfc = Some(rules(Time::ZERO)));
+        let both = Effect { event: event(at(11), pause::EXPIRY), pause: 0b11, ..quiet };
+        assert_eq!(nic.on_frame(&frame(0b11), at(1)), both);
+        assert!(nic.take_frame(0, at(1)).is_none());
+    }
+
+    #[test]
+    fn a_nic_without_credits_blocks_requests_and_starts_anew_with_its_link() {
+        let quiet = Effect::default();
+        let rules = credits::Rules {
+            credits: Credits { buffer: Some(Bytes::new(65 * credits::BLOCK)), ..Credits::default() },
+            lanes: 0b1,
+            frame: 1_024,
+            gap: 2,
+        };
+        for loss in [0.0, 0.1] {
+            let link = Link { loss, ..SIMPLE };
+            let mut nic = nic_with(&link, Wire::default(), |settings| settings.credits = Some(rules.clone()));
+            let refresh = rules.limits(link.rate, link.delay).refresh;
+            // Only on a link that loses packets an update may be missing.
+            let reminder = |now| (loss > 0.0).then_some((now + refresh, pause::REFRESH));
+            let now = Time::from_us(1);
+            assert_eq!(
+                nic.spend_credits(0, 4_000, now),
+                Effect { event: reminder(now), ..quiet },
+                "loss {loss}"
+            );
+            assert_eq!(nic.spend_credits(0, 64, now), quiet, "the event is pending");
+            assert!(!nic.block(0, 32, now) && nic.block(0, 65, now));
+            assert_eq!(nic.flow_control().paused().collect::<Vec<_>>(), [(0, 0, now)]);
+            let later = now + refresh;
+            let request = Effect { event: reminder(later), has_frame: loss > 0.0, ..quiet };
+            assert_eq!(nic.on_event(pause::REFRESH, later), request);
+            assert_eq!(nic.has_frame(later), loss > 0.0);
+            let update = Update { lane: 0, sent: 0, limit: 128, requests: true }.packet(9, 64);
+            assert_eq!(nic.on_frame(&update, later), Effect { resume: 1, has_frame: true, ..quiet });
+            let answer = nic.take_frame(7, later).map(|packet| Update::read(&packet));
+            assert_eq!(answer.map(|answer| (answer.sent, answer.lane)), Some((64, 0)));
+            assert_eq!(nic.set_link(later, false), Effect { resume: u8::MAX, ..quiet });
+            assert_eq!(nic.on_event(pause::REFRESH, later), quiet, "nothing is requested while it is down");
+            let anew = Effect { event: reminder(later), resume: u8::MAX, has_frame: true, ..quiet };
+            assert_eq!(nic.set_link(later, true), anew);
+            assert!(nic.block(0, 1, later), "the switch has advertised nothing yet");
+        }
+    }
+
+    #[test]
+    fn a_flow_that_cannot_send_keeps_its_turn() {
+        let mut nic = nic(&SIMPLE, Wire::default());
+        let (turn, rank) = (place(0, None), place(0, Some(3)));
+        [1, 2, 3].iter().for_each(|slot| nic.offer(*slot, &turn));
+        nic.offer(4, &rank);
+        assert_eq!(nic.pop_flow(), Some(1));
+        nic.put_back(1, &turn);
+        nic.remove(2, &turn);
+        assert_eq!((nic.pop_flow(), nic.pop_flow(), nic.pop_flow()), (Some(1), Some(3), Some(4)));
+        nic.put_back(4, &rank);
+        assert_eq!((nic.pop_flow(), nic.pop_flow()), (Some(4), None));
+    }
+
+    #[test]
     fn flows_by_rank_wait_behind_those_that_take_turns() {
         let mut nic = nic(&SIMPLE, Wire::default());
         let shortest = [(1, place(1, Some(9))), (2, place(1, Some(4))), (3, place(0, Some(7)))];
@@ -549,8 +648,9 @@ mod tests {
 
     #[test]
     fn what_every_packet_needs_lies_together() {
+        // Of a queue of control packets and the flows that take turns, only the ends.
         let near = std::mem::offset_of!(Nic, pool);
-        assert!(near <= 3 * 64 + 24, "{near} bytes");
+        assert!(near <= 4 * 64, "{near} bytes are more than four cache lines");
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Host<'_> {
 
     /// Recorded steps of packets.
     pub fn traces(&mut self) -> Vec<&mut PacketTrace> {
-        self.nic.link_mut().trace().into_iter().chain(self.recorder.trace.as_deref_mut()).collect()
+        self.nic.trace().into_iter().chain(self.recorder.trace.as_deref_mut()).collect()
     }
 
     /// Priorities that its switch has paused, or has no buffer for, and since when.

@@ -60,7 +60,7 @@ impl Host<'_> {
     #[inline]
     pub(super) fn pump(&mut self, context: &mut impl NodeContext) {
         // With a departure pending, that sends it.
-        if !self.nic.departure && (self.nic.has_packets() || self.nic.flow_control().has_credits()) {
+        if !self.nic.departure && (self.nic.has_packets() || self.nic.flow_control().uses_credits()) {
             let idle = self.nic.link().free_at() < self.settings.ended_before(context.now());
             self.pump_if(idle, context);
         }
@@ -79,7 +79,7 @@ impl Host<'_> {
         if self.nic.departure || !self.nic.link().is_up() {
             return;
         }
-        if self.nic.flow_control().has_credits() {
+        if self.nic.flow_control().uses_credits() {
             return self.pump_credited(idle, context);
         }
         if idle {

@@ -1,14 +1,14 @@
 //! Flows of a host that take turns, in a line for each priority.
 //!
-//! The lines are linked lists of slots. A host with one flow in a line, as most have, needs no memory beside its ends:
-//! whole fabrics are made of such hosts.
+//! The lines are linked lists of slots. Where at most one flow is in a line, as in most hosts, they need no memory beyond
+//! the two ends of the line.
 
 use std::iter;
 
 /// Strict priorities.
 const PRIORITIES: usize = 8;
 
-/// See the module. What a host with one flow needs lies together.
+/// See the module.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Turns {

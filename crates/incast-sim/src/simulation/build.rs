@@ -309,7 +309,7 @@ pub fn executor<'a>(
             starts.extend(begin);
             part
         });
-        let next = || domains.next().unwrap_or_else(|| unreachable!("fewer domains than there are"));
+        let next = || domains.next().unwrap_or_else(|| unreachable!("the parts have all domains"));
         make_executor(&mut iter::repeat_with(next).take(partition.nodes.len()))
     };
     executor.expect(EVENTS_PER_START * flow_count);

@@ -111,7 +111,8 @@ pub struct ClassConfig {
     pub trimmable: bool,
 }
 
-/// A cable that goes down or up.
+/// A cable that goes down or up. Of events of one cable at one time the first in the list happens first; one that finds
+/// the cable so already changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
     /// When.

@@ -17,7 +17,7 @@ mod path;
 mod scheduling;
 
 use self::{
-    config::{Config, ConfigError},
+    config::{Config, ConfigError, LinkEvent},
     deadlock::DeadlockDetector,
     domain::Domain,
     outcome::Outcome,
@@ -28,6 +28,7 @@ use crate::engine::{
     halt::{Halt, Halted, Livelock},
 };
 use incast_units::Time;
+use std::collections::BTreeSet;
 
 pub use channels::check_channels;
 pub use check::{check_host, check_mtu, check_priorities};
@@ -77,6 +78,25 @@ pub fn simulate(config: Config) -> Result<Outcome, ConfigError> {
     }
 }
 
+/// The link events that change something, by time, at most one failure and then one recovery of a cable at a time.
+fn link_changes(mut events: Vec<LinkEvent>) -> Vec<LinkEvent> {
+    events.sort_by_key(|event| (event.at, event.cable));
+    let (mut down, mut changes) = (BTreeSet::new(), Vec::new());
+    for together in events.chunk_by(|one, other| (one.at, one.cable) == (other.at, other.cable)) {
+        let last = together[together.len() - 1];
+        let was_down = down.contains(&last.cable);
+        let fails = !was_down && together.iter().any(|event| !event.up);
+        changes.extend(fails.then_some(LinkEvent { up: false, ..last }));
+        changes.extend((last.up && (fails || was_down)).then_some(last));
+        if last.up {
+            down.remove(&last.cable);
+        } else {
+            down.insert(last.cable);
+        }
+    }
+    changes
+}
+
 /// Runs a simulation. `observe` is called between windows from time to time, and ends the run by returning false: the
 /// outcome is that of the time reached. `halt` is asked often enough, by any thread, that the simulation ends well within
 /// a second of its first true; then there is no outcome.
@@ -87,11 +107,12 @@ pub fn simulate(config: Config) -> Result<Outcome, ConfigError> {
 /// # Panics
 /// If bytes were lost or created, or a lossless packet was dropped, which only a bug in the simulator can cause.
 pub fn simulate_observed(
-    config: Config,
+    mut config: Config,
     observe: &mut dyn FnMut(&Progress) -> bool,
     halt: &Halt<'_>,
 ) -> Result<Outcome, SimulationError> {
     check::check(&config)?;
+    config.link_events = link_changes(config.link_events);
     let (end, threads) = (config.end, config.threads.clamp(1, MOST_THREADS));
     let is_lossless = lossless::is_promised(&config) || config.switch.credits.is_some();
     let plan = build::Plan::new(&config)?;
@@ -130,4 +151,53 @@ pub fn simulate_observed(
         outcome.deadlock = detector.found;
     }
     Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const fn event(at: u64, cable: usize, up: bool) -> LinkEvent {
+        LinkEvent { at: Time::from_us(at), cable, up }
+    }
+
+    #[test]
+    fn what_finds_a_cable_as_it_is_changes_nothing() {
+        let (up, down) = (|at| event(at, 3, true), |at| event(at, 3, false));
+        assert_eq!(link_changes(vec![up(1), up(2)]), []);
+        assert_eq!(link_changes(vec![down(5), up(2), down(3), up(9)]), [down(3), up(9)]);
+        // For no time at all, it is up in vain, but what is on it when it goes down is lost.
+        assert_eq!(link_changes(vec![down(1), up(2), down(2)]), [down(1)]);
+        assert_eq!(link_changes(vec![down(2), up(2)]), [down(2), up(2)]);
+        assert_eq!(link_changes(vec![down(2), up(2), down(2)]), [down(2)]);
+        assert_eq!(link_changes(vec![up(2), down(2), event(2, 1, false)]), [event(2, 1, false), down(2)]);
+    }
+
+    proptest! {
+        /// At each time cables are as they would be by the whole list, and each change is one.
+        #[test]
+        fn changes_leave_cables_as_all_events_do(
+            list in proptest::collection::vec((0u64..6, 0usize..3, any::<bool>()), 0..24),
+        ) {
+            let events: Vec<LinkEvent> = list.into_iter().map(|(at, cable, up)| event(at, cable, up)).collect();
+            let changes = link_changes(events.clone());
+            for until in (0..6).map(Time::from_us) {
+                let states = |events: &[LinkEvent]| {
+                    let mut events: Vec<&LinkEvent> = events.iter().filter(|event| event.at <= until).collect();
+                    events.sort_by_key(|event| event.at);
+                    let mut states = BTreeMap::from([0, 1, 2].map(|cable| (cable, true)));
+                    states.extend(events.iter().map(|event| (event.cable, event.up)));
+                    states
+                };
+                prop_assert_eq!(states(&changes), states(&events));
+            }
+            let mut is_up = [true; 3];
+            for change in &changes {
+                prop_assert!(is_up[change.cable] != change.up);
+                is_up[change.cable] = change.up;
+            }
+        }
+    }
 }

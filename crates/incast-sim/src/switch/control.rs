@@ -171,7 +171,7 @@ impl Switch<'_> {
     /// A packet leaves by a port.
     #[inline(always)] // on the path of every packet
     pub(super) fn spend_credits(&mut self, port: usize, lane: u8, wire: u16, context: &mut impl NodeContext) {
-        if self.flow_control.has_credits() {
+        if self.flow_control.uses_credits() {
             self.after_spending(port, lane, wire, context);
         }
     }
@@ -186,9 +186,9 @@ impl Switch<'_> {
     /// Blocks a queue whose head lacks credits, until they arrive.
     #[inline]
     pub(super) fn block_head(&mut self, port: usize, lane: u8, context: &mut impl NodeContext) {
-        if self.flow_control.has_credits()
+        if self.flow_control.uses_credits()
             && let Some(head) = self.egress.front(port, lane)
-            && self.flow_control.must_wait(port, lane, head.wire, context.now())
+            && self.flow_control.block(port, lane, head.wire, context.now())
         {
             self.pause(port, 1 << lane, context);
         }

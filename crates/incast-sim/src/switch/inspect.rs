@@ -125,7 +125,7 @@ impl Switch<'_> {
 
     /// The blocks that credits count for each lane are those of its queued packets.
     fn credits_add_up(&self) -> bool {
-        if !self.flow_control.has_credits() {
+        if !self.flow_control.uses_credits() {
             return true;
         }
         let ports = self.egress.ports().len();
@@ -158,7 +158,8 @@ impl Switch<'_> {
             .filter(|(port, priority, _)| self.egress.port(usize::from(*port)).waiting & 1 << priority != 0)
     }
 
-    /// Whether the neighbour at a port is kept from sending without reason: see [`FlowControl::without_reason`].
+    /// Whether the neighbour at a port is kept from sending without reason: see
+    /// [`crate::flow_control::FlowControl::without_reason`].
     pub fn without_reason(&self, port: u16, priority: u8, other: Option<&End>) -> Option<u32> {
         self.flow_control.without_reason(Ingress { port, priority }, other)
     }
