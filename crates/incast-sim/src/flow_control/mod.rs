@@ -14,15 +14,12 @@ pub mod pfc;
 
 pub use self::frame::{Due, Effect, Frame};
 use self::{credit_control::CreditControl, pfc::PauseControl};
-use crate::{
-    fabric::{
-        buffer::{Charge, Level},
-        config::Buffer,
-        link::Transmitter,
-        packet::Packet,
-        queue::Ingress,
-    },
-    settings::Settings,
+use crate::fabric::{
+    buffer::{Charge, Level},
+    config::Buffer,
+    link::Transmitter,
+    packet::Packet,
+    queue::Ingress,
 };
 use incast_units::{Rate, Time};
 
@@ -38,29 +35,30 @@ pub enum FlowControl {
 }
 
 impl FlowControl {
-    /// That of a switch with this buffer.
+    /// That of a switch with this buffer: by PFC, or by credits, or none.
     pub fn of_switch<'l>(
-        settings: &Settings,
+        pfc: Option<&pfc::Rules>,
+        credits: Option<&credits::Rules>,
         buffer: Buffer,
         links: impl Iterator<Item = &'l Transmitter>,
     ) -> Self {
-        if let Some(rules) = &settings.pfc {
+        if let Some(rules) = pfc {
             let links: Vec<(Rate, Time)> = links.map(|link| (link.rate(), link.delay())).collect();
             return Self::Pfc(Box::new(PauseControl::new(rules, &links, buffer)));
         }
-        Self::credits_of(settings, links)
+        Self::by_credits(credits, links)
     }
 
     /// That of a NIC: what arrives leaves its buffer at once, so that it never pauses the switch.
-    pub fn of_nic(settings: &Settings, link: &Transmitter) -> Self {
-        if let Some(rules) = &settings.pfc {
+    pub fn of_nic(pfc: Option<&pfc::Rules>, credits: Option<&credits::Rules>, link: &Transmitter) -> Self {
+        if let Some(rules) = pfc {
             return Self::Pfc(Box::new(PauseControl::of_nic(rules)));
         }
-        Self::credits_of(settings, std::iter::once(link))
+        Self::by_credits(credits, std::iter::once(link))
     }
 
-    fn credits_of<'l>(settings: &Settings, links: impl Iterator<Item = &'l Transmitter>) -> Self {
-        let Some(rules) = &settings.credits else { return Self::None };
+    fn by_credits<'l>(rules: Option<&credits::Rules>, links: impl Iterator<Item = &'l Transmitter>) -> Self {
+        let Some(rules) = rules else { return Self::None };
         let links = links.map(|link| (link.rate(), link.delay(), link.is_lossy()));
         Self::Credits(Box::new(CreditControl::new(rules, links)))
     }

@@ -73,7 +73,7 @@ impl Nic {
     /// A NIC with its link.
     pub fn new(settings: &Settings, link: Transmitter, input: Receiver) -> Self {
         Self {
-            flow_control: FlowControl::of_nic(settings, &link),
+            flow_control: FlowControl::of_nic(settings.pfc.as_ref(), settings.credits.as_ref(), &link),
             link,
             input,
             control: Queue::default(),

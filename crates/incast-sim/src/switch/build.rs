@@ -73,7 +73,8 @@ impl<'a> Switch<'a> {
         }
         let ports = outputs.len();
         let links = outputs.iter().map(|(link, _)| link);
-        let flow_control = FlowControl::of_switch(settings, switch.buffer, links);
+        let (pfc, credits) = (settings.pfc.as_ref(), settings.credits.as_ref());
+        let flow_control = FlowControl::of_switch(pfc, credits, switch.buffer, links);
         let lossless = settings.pfc.as_ref().map_or(0, |rules| rules.count());
         let lossless = settings.credits.as_ref().map_or(lossless, |rules| rules.count());
         let priorities = usize::from(switch.priorities);
