@@ -3,6 +3,7 @@
 fn main() {
     // A link to deploy/core, so that the files are in the crate when it is packaged.
     let core = "core";
+    println!("cargo:rerun-if-env-changed=INCAST_TREE");
     for file in ["marimo.c", "marimo.h", "onramp.c", "onramp.h"] {
         println!("cargo:rerun-if-changed={core}/{file}");
     }

@@ -6,9 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Folders whose sources decide results: those of other crates, and our own.
-const SOURCES: [&str; 5] =
-    ["../incast-units/src", "../incast-cc/src", "../incast-sim/src", "../incast-cc/core", "src"];
+/// Folders whose files decide results: sources of other crates, our own, and distributions. Relative to this crate's folder, in which
+/// cargo runs build scripts: where the script was compiled says nothing about which tree is built.
+const OTHERS: [&str; 4] = ["../incast-units/src", "../incast-cc/src", "../incast-sim/src", "../incast-cc/core"];
+const OWN: [&str; 2] = ["src", "workloads"];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -24,14 +25,13 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 fn main() {
     // FNV-1a: a build script needs no library to notice a change.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders = SOURCES.map(|name| here.join(name)).to_vec();
-    let (there, missing): (Vec<_>, Vec<_>) = folders.iter().partition(|folder| folder.exists());
+    println!("cargo:rerun-if-env-changed=INCAST_TREE");
+    let (there, missing): (Vec<_>, Vec<_>) =
+        OTHERS.iter().map(Path::new).partition(|folder| folder.exists());
     // From a registry each crate is alone: there the crates' versions tell engines apart, and published sources do not
     // change. Anywhere else a part of the sources would give a hash that is not theirs.
-    assert!(there.len() == 1 || missing.is_empty(), "these sources are missing: {missing:?}");
-    folders.retain(|folder| folder.exists());
-    for folder in folders {
+    assert!(there.is_empty() || missing.is_empty(), "these sources are missing: {missing:?}");
+    for folder in there.into_iter().chain(OWN.map(Path::new)) {
         println!("cargo:rerun-if-changed={}", folder.display());
         let mut found = Vec::new();
         files(&folder, &mut found);

@@ -8,6 +8,7 @@ use std::{
 
 fn main() -> io::Result<()> {
     let of = |name: &str| env::var(name).unwrap_or_else(|_| "unknown".into());
+    println!("cargo::rerun-if-env-changed=INCAST_TREE");
     println!("cargo::rustc-env=INCAST_BUILD=commit {}, {}, {}", commit(), of("PROFILE"), of("TARGET"));
     let root = Path::new("scenarios");
     // What the link leads to, where it is one.
@@ -39,14 +40,32 @@ fn main() -> io::Result<()> {
     fs::write(out.join("bundled.rs"), text)
 }
 
-/// The commit of the sources: of the repository around this crate, or the one that a package was made of.
+/// What the program is built from, in the repository: a change here makes it another program than the commit's.
+const BUILT_FROM: [&str; 11] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "crates/incast-cc/src",
+    "crates/incast-interop/src",
+    "crates/incast-lab/src",
+    "crates/incast-sim/src",
+    "crates/incast-units/src",
+    "crates/incast/src",
+    "deploy/core",
+    "scenarios",
+    "workloads",
+];
+
+/// The commit of the sources, and whether they differ from it: of the repository around this crate, or the one that a
+/// package was made of.
 fn commit() -> String {
     const ROOT: &str = "../..";
     // Written by `cargo package`.
     const PACKAGED: &str = ".cargo_vcs_info.json";
     let is_repository = Path::new(ROOT).join(".git").exists();
     let git = |arguments: &[&str]| {
-        let output = Command::new("git").arg("-C").arg(ROOT).args(arguments).output().ok();
+        // Without the lock that `git status` takes to write down what it found.
+        let git = ["--no-optional-locks", "-C", ROOT];
+        let output = Command::new("git").args(git).args(arguments).output().ok();
         let output = output.filter(|output| is_repository && output.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
@@ -58,9 +77,14 @@ fn commit() -> String {
         let hash = text.split_once("\"sha1\"")?.1.split('"').nth(1)?.to_owned();
         Some(hash)
     };
+    let changed = git(&[&["status", "--porcelain", "--"][..], &BUILT_FROM].concat());
+    for place in BUILT_FROM.iter().filter(|_| is_repository) {
+        println!("cargo::rerun-if-changed={ROOT}/{place}");
+    }
     let hash = git(&["rev-parse", "HEAD"]).or_else(packaged);
     let is_hash = |hash: &String| hash.len() >= 12 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-    hash.filter(is_hash).map_or_else(|| "unknown".into(), |hash| hash[..12].to_owned())
+    let hash = hash.filter(is_hash).map_or_else(|| "unknown".into(), |hash| hash[..12].to_owned());
+    if changed.is_some_and(|names| !names.is_empty()) { format!("{hash} with changes") } else { hash }
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    PathBuf::from("../..")
 }
 
 /// Folders of the crates.
@@ -239,4 +239,30 @@ fn has_rule(comment: &str) -> bool {
     number.starts_with('R') && number[1..].starts_with(|digit: char| digit.is_ascii_digit())
         || number.starts_with("promised by the caller (R")
         || number.starts_with("as above")
+}
+
+/// Nothing that is compiled remembers where the tree was: no path of cargo's is taken when a program is compiled (tests
+/// and build scripts run in their crate's folder), and whatever is compiled looks at `INCAST_TREE`, by which cargo
+/// compiles it again in another tree that shares the target folder.
+#[test]
+fn another_tree_is_compiled_again() {
+    let manifest_of = concat!("env!(\"CARGO_", "MANIFEST_DIR\")");
+    for name in names().into_iter().chain(["fuzz".into()]) {
+        let folder = root().join(&name);
+        let mut files = BTreeMap::new();
+        sources(&folder, &folder, &mut files);
+        for (file, text) in &files {
+            assert!(!text.contains(manifest_of), "{name}/{file}: the path of the tree that was compiled");
+        }
+        if let Some(script) = files.get("build.rs") {
+            assert!(script.contains("rerun-if-env-changed=INCAST_TREE"), "{name}/build.rs");
+        }
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        // Of the workspace's crates, all but these are above incast-units.
+        let roots = files.values().filter(|text| text.contains("option_env!(\"INCAST_TREE\")"));
+        assert!(
+            manifest.contains("\nincast") || roots.count() == 1,
+            "{name}: nothing below it reads INCAST_TREE, and neither does it"
+        );
+    }
 }

@@ -16,6 +16,7 @@ fn main() {
         println!("cargo:rerun-if-changed={file}");
     }
     println!("cargo:rerun-if-env-changed=CLANG");
+    println!("cargo:rerun-if-env-changed=INCAST_TREE");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
     let object = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("bpf_marimo.bpf.o");
     let target = match env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() {

@@ -58,7 +58,7 @@ mod tests {
     /// The same against the SciPy that `make test` prepares, on fresh data.
     #[test]
     fn it_agrees_with_scipy_now() {
-        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let root = Path::new("../..");
         let python = root.join(".venv/bin/python");
         let script = root.join("scripts/isotonic.py");
         let has_scipy = || {

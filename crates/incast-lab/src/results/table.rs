@@ -500,9 +500,8 @@ mod tests {
     /// The comparison of all schemes, with the columns of its scenario.
     #[test]
     fn a_comparison_fits_the_terminal() {
-        let path =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/all/leaf-spine-100g.toml");
-        let scenario = crate::scenario::Scenario::load(&path, &[]).expect("a scenario");
+        let path = std::path::Path::new("../../scenarios/all/leaf-spine-100g.toml");
+        let scenario = crate::scenario::Scenario::load(path, &[]).expect("a scenario");
         let mut rows = Vec::new();
         for (index, scheme) in scenario.schemes().iter().enumerate() {
             for (seed, column) in [None, Some(1), Some(2), Some(3)]

@@ -3,7 +3,7 @@
 use crate::common::{folder, incast, scenario, stderr, succeed, text};
 use std::{fs, path::Path};
 
-const BUNDLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/core/marimo-f.table");
+const BUNDLED: &str = "../../deploy/core/marimo-f.table";
 
 /// Insists on exit code 2 and nothing on stdout; the message.
 fn refused(arguments: &[&str]) -> String {

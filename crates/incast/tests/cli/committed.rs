@@ -7,7 +7,7 @@ use std::{
 };
 
 fn repository() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+    Path::new("../..")
 }
 
 #[test]

@@ -32,7 +32,8 @@ pub fn stderr(output: &Output) -> String {
 
 /// A scenario of the tests.
 pub fn scenario(name: &str) -> String {
-    format!("{}/tests/scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+    let path = std::path::absolute(format!("tests/scenarios/{name}.toml")).expect("a working directory");
+    text(&path).to_owned()
 }
 
 /// A fresh, empty folder of a test's own.

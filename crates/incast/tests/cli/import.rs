@@ -3,7 +3,7 @@
 use crate::common::{folder, incast, json, stderr, succeed, text};
 use std::{fs, path::Path};
 
-const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/ns3");
+const CASES: &str = "../../validation/ns3";
 
 /// The arguments of an import of a case on a star of three hosts.
 fn arguments<'a>(case: &'a [String; 3], out: &'a str) -> Vec<&'a str> {
@@ -104,7 +104,7 @@ fn bad_files_are_named_with_their_line() {
     assert_eq!(missing.status.code(), Some(2));
 }
 
-const HTSIM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/htsim");
+const HTSIM: &str = "../../validation/htsim";
 
 #[test]
 fn a_connection_matrix_becomes_a_scenario_that_runs() {

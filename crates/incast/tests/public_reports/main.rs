@@ -3,10 +3,10 @@
 
 use incast_lab::scenario::{Run, Scenario};
 use incast_sim::{Outcome, simulate};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/public_reports").join(name)
+    Path::new("tests/public_reports").join(name)
 }
 
 fn load_warnings(text: &str) -> String {

@@ -11,7 +11,7 @@ use std::{
     process::{Command, Output},
 };
 
-const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../core/marimo-f.table");
+const TABLE: &str = "../../core/marimo-f.table";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const PINS: &str = "/sys/fs/bpf/marimo";
 
