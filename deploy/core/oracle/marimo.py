@@ -3,8 +3,7 @@
 """Marimo in plain Python integers: an oracle for marimo.h, and the golden vectors it makes.
 
 Written from the equations of docs/marimo.md, not from the C. Quantities are exact rationals of 65536ths; every
-rounding is a floor division that the book names. Run without arguments it prints the vectors; `--check FILE` says
-whether FILE is what it would print.
+rounding is a floor division that the book names. golden.py has the command line.
 
 The vectors are lines of a kind and whole numbers:
 
@@ -19,7 +18,8 @@ for the number of the line before.
 """
 
 import random
-import sys
+
+import golden
 
 ONE = 1 << 16
 WORD = 1 << 32
@@ -220,13 +220,12 @@ class Writer:
         self.lines = []
 
     def config(self, config, table):
-        self.last = [None] * 5
         self.lines += ["c " + " ".join(str(config[field]) for field in FIELDS), "t " + " ".join(map(str, table))]
         self.make = lambda: Connection([config[field] for field in FIELDS], table)
         self.fresh()
 
     def fresh(self):
-        self.connection = self.make()
+        self.connection, self.last = self.make(), [None] * 5
         self.lines.append("n" + self.result())
 
     def result(self):
@@ -350,10 +349,16 @@ def vectors():
     return "\n".join(writer.lines) + "\n"
 
 
+# See golden.py. Together they run every line of the oracle.
+SAMPLE = [
+    (0, 0, 90),  # slow start, its end by marks, 2^32
+    (1, 0, 40),  # our rule
+    (2, 0, 6),  # idle before the first acknowledgement
+    (3, 0, 12), (5, 0, 12),  # shares, tables at the edges
+    (8, 0, 22),  # counters that would overflow
+    (10, 0, 20),  # below one packet
+    (12, 1, 12), (13, 1, 2), (13, 2, 6), (16, 3, 5), (25, 2, 4), (27, 3, 3), (28, 1, 11),  # losses, timeouts, idle
+]
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--check"]:
-        with open(sys.argv[2], encoding="ascii") as file:
-            if file.read() != vectors():
-                sys.exit(f"{sys.argv[2]} is not what {sys.argv[0]} makes")
-    else:
-        sys.stdout.write(vectors())
+    golden.main(vectors(), SAMPLE)

@@ -3,7 +3,7 @@
 """On-Ramp's hold rule in plain Python integers: an oracle for onramp.h, and the golden vectors it makes.
 
 Written from the equations of docs/onramp.md, not from the C: pauses are intervals of unbounded integers, and nothing
-wraps. Run without arguments it prints the vectors; `--check FILE` says whether FILE is what it would print.
+wraps. golden.py has the command line.
 
 The vectors are lines of a kind and whole numbers, times in nanoseconds:
 
@@ -18,7 +18,8 @@ the limit, the gap and whether packets are held; `.` stands for the number of th
 """
 
 import random
-import sys
+
+import golden
 
 ONE = 1 << 16
 SECOND = (1 << 30) - 1
@@ -324,10 +325,13 @@ def vectors():
     return "\n".join(writer.lines) + "\n"
 
 
+# See golden.py. Together they run every line of the oracle.
+SAMPLE = [
+    (1, 0, 30),  # alone
+    (17, 0, 20), (17, 1, 12),  # reports that stop, the end of time
+    *((number, 0, 12) for number in range(18, 30)),  # each pause with each release, some across 2^32
+    (41, 0, 16), (59, 0, 3), (60, 0, 7), (63, 0, 21), (64, 0, 5),  # rates that double, configurations at the edges
+]
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--check"]:
-        with open(sys.argv[2], encoding="ascii") as file:
-            if file.read() != vectors():
-                sys.exit(f"{sys.argv[2]} is not what {sys.argv[0]} makes")
-    else:
-        sys.stdout.write(vectors())
+    golden.main(vectors(), SAMPLE)

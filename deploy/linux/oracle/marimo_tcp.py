@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What a TCP needs around Marimo, in plain Python integers: an oracle for marimo_tcp.h, and the vectors it makes.
 
-Written from RFC 6937 (recovery), RFC 8257 section 3.2 (echo), RFC 2861 (idle), RFC 4821 (packets that grow) and docs/marimo.md, not from the C; the
-algorithm itself is the oracle of deploy/core. Run without arguments it prints the vectors; `--check FILE` says whether
-FILE is what it would print.
+Written from RFC 6937 (recovery), RFC 8257 section 3.2 (echo), RFC 2861 (idle), RFC 4821 (packets that grow) and
+docs/marimo.md, not from the C; the algorithm itself is the oracle of deploy/core, whose golden.py has the command line.
 
 The vectors are lines of a kind and whole numbers; `.` stands for the number of the line before:
 
@@ -17,7 +16,7 @@ The vectors are lines of a kind and whole numbers; `.` stands for the number of 
     i SAMPLE        it sends with nothing in flight (marimo_tcp_on_start)
     e CE NEXT WAIT  a segment arrives (marimo_tcp_echo)
 
-SAMPLE is the fields of struct marimo_tcp_sample in the order of `SAMPLE`. After `=`: for n, a, s, i whether there is a
+SAMPLE is the fields of struct marimo_tcp_sample in the order of `FIELDS`. After `=`: for n, a, s, i whether there is a
 decision, window, threshold, pacing, events, the algorithm's window, threshold and rho, bundle and suspicion; for u
 window and the algorithm's three; for e the result and the position before.
 """
@@ -29,6 +28,7 @@ from fractions import Fraction
 from math import ceil
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../core/oracle"))
+import golden  # noqa: E402
 import marimo as core  # noqa: E402
 
 ONE, WORD, NEVER = core.ONE, core.WORD, core.NEVER
@@ -36,7 +36,7 @@ OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
 ACK, LOST, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, SUSPECT, INIT, RESIZE, FAIL = (1 << bit for bit in range(11))
 INFINITE = 0x7FFFFFFF
 
-SAMPLE = [
+FIELDS = [
     "delivered", "delivered_ce", "una", "next", "flight", "pipe", "sent", "lost", "window", "threshold", "peak",
     "clamp", "mss", "srtt", "receive_next", "idle", "timeout", "state", "becomes", "limited", "exact", "restart", "marks",
 ]
@@ -370,8 +370,6 @@ class Writer:
         values = [config[field] for field in core.FIELDS]
         self.lines += ["c " + " ".join(map(str, values)), "t " + " ".join(map(str, table))]
         self.make = lambda now: Tcp(values, table, now)
-        self.sample = [None] * len(SAMPLE)
-        self.decided = [None] * len(DECISION)
 
     @staticmethod
     def short(values, before):
@@ -379,9 +377,11 @@ class Writer:
 
     def event(self, kind, now=None, numbers=()):
         text = kind
+        if kind == "n":
+            self.sample, self.decided = [None] * len(FIELDS), [None] * len(DECISION)
         if now is not None:
-            now = {field: int(now[field]) % WORD for field in SAMPLE}
-            values = [now[field] for field in SAMPLE]
+            now = {field: int(now[field]) % WORD for field in FIELDS}
+            values = [now[field] for field in FIELDS]
             text += " " + self.short(values, self.sample)
             self.sample = values
         if kind == "n":
@@ -410,7 +410,7 @@ class Flow:
 
     def __init__(self, writer, rng, *, start, mss=1448, srtt=800, exact=0, latching=False, marks=0):
         self.w, self.rng, self.latching = writer, rng, latching
-        self.s = dict.fromkeys(SAMPLE, 0)
+        self.s = dict.fromkeys(FIELDS, 0)
         self.s.update(delivered=rng.choice([1, WORD - 5]), una=start, next=start, window=10, threshold=INFINITE,
                       clamp=24, mss=mss, srtt=srtt, receive_next=77, exact=exact, timeout=50, marks=marks)
         self.s["sent"] = rng.choice([0, WORD - 20])
@@ -563,7 +563,7 @@ class Flow:
 
 def storm(writer, rng, events, start):
     """Samples without sense, positions that only rise."""
-    s = dict.fromkeys(SAMPLE, 0)
+    s = dict.fromkeys(FIELDS, 0)
     s.update(delivered=rng.randrange(WORD), una=start, next=start, window=rng.randrange(1, 100_000), clamp=NEVER,
              threshold=rng.choice([2, 30, 70_000, INFINITE]), mss=rng.choice([0, 88, 1448, 65_483, 1 << 20]),
              srtt=rng.randrange(WORD), sent=rng.randrange(WORD), marks=rng.randrange(2))
@@ -666,6 +666,7 @@ def vectors():
         flow.rounds(1, 0.5)
         flow.lose(1)
         # The receiver: CE in runs of every length, with and without an acknowledgement that waits.
+        writer.event("n", flow.s)
         at, ce = rng.randrange(WORD), 0
         for _ in range(120):
             at = (at + rng.choice([1, 1448, 2896])) % WORD
@@ -679,10 +680,13 @@ def vectors():
     return "\n".join(writer.lines) + "\n"
 
 
+# See golden.py. Together they run every line of the oracle.
+SAMPLE = [
+    (2, 5, 88), (2, 6, 37),  # losses before any mark: tests without an echo
+    (3, 8, 14),  # the receiver
+    (4, 2, 2), (5, 0, 16), (5, 2, 6), (6, 0, 6), (6, 1, 2), (6, 2, 14), (7, 1, 3), (7, 2, 16), (8, 2, 15), (10, 0, 5),
+    (10, 2, 2), (11, 0, 2), (11, 2, 7), (14, 2, 45),  # recovery, timeouts, undo, idle, packets that grow
+]
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--check"]:
-        with open(sys.argv[2], encoding="ascii") as file:
-            if file.read() != vectors():
-                sys.exit(f"{sys.argv[2]} is not what {sys.argv[0]} makes")
-    else:
-        sys.stdout.write(vectors())
+    golden.main(vectors(), SAMPLE)

@@ -25,14 +25,23 @@ outside() {
     scripts/debian.sh python3 python3 "$what"
     scripts/debian.sh clang clang "$what"
     scripts/debian.sh bpftool bpftool "$what"
-    local lacks left victim
+    local lacks left victim replayed status=0
     lacks=$(rig_lacks)
     [ -z "$lacks" ] || skip "$lacks"
-    mkdir -p target/rigs/quic
+    mkdir -p target/rigs/quic/vectors
     clang -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -c deploy/quic/test/marker.bpf.c \
         -o "$marker_object"
-    python3 deploy/quic/test/vectors.py --check deploy/quic/test/vectors.txt
-    scripts/deploy-crates.sh --tools-seen-to build --quiet --locked --bin marimo-perf --test loopback
+    # What is committed of the vectors is a sample, which `cargo test` replays; here all of them are.
+    python3 deploy/quic/test/vectors.py --check deploy/quic/test/vectors.txt target/rigs/quic/vectors/vectors-whole.txt
+    python3 deploy/core/oracle/marimo.py --check deploy/core/test/marimo.txt target/rigs/quic/vectors/marimo-whole.txt
+    replayed=$(INCAST_VECTORS=$PWD/target/rigs/quic/vectors scripts/workspace.sh --tools-seen-to test --quiet \
+        --locked --lib -- --exact controller::tests::the_golden_vectors_as_events_of_quic \
+        controller::tests::events_of_quic_are_decided_as_the_oracle_decides 2>&1) || status=$?
+    if [ "$status" != 0 ] || ! grep -q "2 passed" <<<"$replayed"; then
+        echo "failed: the replay of all vectors: $replayed" >&2
+        exit 1
+    fi
+    scripts/workspace.sh --tools-seen-to build --quiet --locked --bin marimo-perf --test loopback
     perf=$(realpath "${CARGO_TARGET_DIR:-target}/debug/marimo-perf")
     export perf
 
