@@ -124,12 +124,9 @@ fn two_senders_are_no_incast() {
 #[test]
 fn a_flow_between_hosts_of_several_rates_takes_its_ideal_time() {
     let scenario = std::fs::read_to_string(path("slow-sender.toml")).expect("a file");
-    for (slow, fast) in
-        [("100Gbps", "10Gbps"), ("10Gbps", "100Gbps"), ("10Gbps", "40Gbps"), ("25Gbps", "25Gbps")]
-    {
+    for (slow, fast) in [("100Gbps", "10Gbps"), ("10Gbps", "100Gbps"), ("10Gbps", "40Gbps"), ("25Gbps", "25Gbps")] {
         let file = std::env::temp_dir().join(format!("incast-rates-{}.topo", std::process::id()));
-        let links =
-            format!("host slow\nhost fast\nswitch s\nlink slow s {slow} 1us\nlink fast s {fast} 1us\n");
+        let links = format!("host slow\nhost fast\nswitch s\nlink slow s {slow} 1us\nlink fast s {fast} 1us\n");
         std::fs::write(&file, links).expect("a file");
         let mut table: toml::Table = scenario.parse().expect("TOML");
         table["topology"]["path"] = file.to_str().expect("a path").into();
@@ -160,17 +157,12 @@ fn unequal_paths_are_no_losses() {
 #[test]
 fn traffic_with_and_without_ecn_shares_a_queue_that_drops() {
     let text = std::fs::read_to_string(path("non-ect-beside-dctcp.toml")).expect("a file");
-    let same = text.replace(
-        "law=\"dctcp\", by_class={c={law=\"cubic\"}}",
-        "law=\"cubic\", ecn=true, by_class={c={ecn=false}}",
-    );
+    let same = text
+        .replace("law=\"dctcp\", by_class={c={law=\"cubic\"}}", "law=\"cubic\", ecn=true, by_class={c={ecn=false}}");
     assert_ne!(text, same);
-    for (text, drops, marked) in [
-        (&text, "pass", 0.0..0.05),
-        (&same, "pass", 0.0..0.05),
-        (&text, "drop", 0.95..1.0),
-        (&same, "drop", 0.4..0.6),
-    ] {
+    for (text, drops, marked) in
+        [(&text, "pass", 0.0..0.05), (&same, "pass", 0.0..0.05), (&text, "drop", 0.95..1.0), (&same, "drop", 0.4..0.6)]
+    {
         let text = text.replace("ecn={", &format!("not_ect = \"{drops}\", ecn={{"));
         let (outcome, _) = run_text(&text);
         let (with, without) = (goodput(&outcome, 0), goodput(&outcome, 1));
@@ -185,14 +177,12 @@ fn traffic_with_and_without_ecn_shares_a_queue_that_drops() {
 #[test]
 fn events_that_change_nothing_are_named() {
     let warnings = scenario("odd-link-events.toml", &[]).warnings;
-    let said: Vec<&str> =
-        warnings.iter().filter(|warning| warning.contains("event")).map(String::as_str).collect();
+    let said: Vec<&str> = warnings.iter().filter(|warning| warning.contains("event")).map(String::as_str).collect();
     let says = |index: usize, state: &str, at: &str| {
         format!("event[{index}] changes nothing: leaf0-spine0 is {state} at {at} already")
     };
     assert_eq!(said, [says(0, "up", "100us"), says(2, "down", "300us")]);
-    let late =
-        scenario("odd-link-events.toml", &[("drain", "50us"), ("duration", "250us")]).warnings.join("\n");
+    let late = scenario("odd-link-events.toml", &[("drain", "50us"), ("duration", "250us")]).warnings.join("\n");
     assert!(late.contains("event[3]: 400us is not before the run's end"), "{late}");
 }
 
@@ -217,16 +207,8 @@ fn degenerate_settings_are_warned_of() {
     assert_eq!(with("homa", "homa"), "");
     for (from, to, said) in [
         ("\"homa\"", "\"homa\", resend_timeout = \"5us\"", "resend_timeout = 5us is below the base RTT"),
-        (
-            "\"homa\"",
-            "\"cubic\", initial_window = \"100B\"",
-            "initial_window = 100B is below a packet, 1000 B",
-        ),
-        (
-            "mtu",
-            "ack_every = 2, ack_delay = \"2ms\", mtu",
-            "host.ack_delay = 2ms is not below host.rto_min = 1ms",
-        ),
+        ("\"homa\"", "\"cubic\", initial_window = \"100B\"", "initial_window = 100B is below a packet, 1000 B"),
+        ("mtu", "ack_every = 2, ack_delay = \"2ms\", mtu", "host.ack_delay = 2ms is not below host.rto_min = 1ms"),
         ("5us", "10ns", "the BDP is"),
         ("buffer", "ties = \"arrivals-first\", buffer", "one of two equal senders may get nothing"),
     ] {
@@ -256,9 +238,7 @@ fn an_endless_flow_costs_what_is_simulated() {
 /// Windows of 1.5 packets are not rounded down to one (hysteria 973, HPCC 44).
 #[test]
 fn a_window_of_few_packets_fills_the_link() {
-    for (scheme, _, outcome) in
-        outcomes("window-of-few-packets.toml", &[("scheme.below.window_rule", "fits")])
-    {
+    for (scheme, _, outcome) in outcomes("window-of-few-packets.toml", &[("scheme.below.window_rule", "fits")]) {
         let slowdown = slowdown(&outcome);
         // What it was: whole packets, rounded down.
         let expected = match scheme.as_str() {
@@ -322,9 +302,8 @@ fn the_link_is_full_again_after_an_outage() {
     for law in incast_cc::registry::LAWS {
         for (down, up) in [("200us", "201us"), ("333us", "347us"), ("1us", "2us"), ("2ms", "2.3ms")] {
             let text = std::fs::read_to_string(path("ndp-short-outage.toml")).expect("a file");
-            let text = text
-                .replace("at = \"200us\"", &format!("at = \"{down}\""))
-                .replace("\"201us\"", &format!("\"{up}\""));
+            let text =
+                text.replace("at = \"200us\"", &format!("at = \"{down}\"")).replace("\"201us\"", &format!("\"{up}\""));
             let mut table: toml::Table = text.parse().expect("TOML");
             let mut schemes = table["scheme"].as_array().expect("schemes").clone();
             schemes.truncate(1);
@@ -347,4 +326,85 @@ fn the_link_is_full_again_after_an_outage() {
         }
     }
     assert!(slow.is_empty(), "{}", slow.join("\n"));
+}
+
+// ---- Marks that cannot come ----------------------------------------------------------------------------------
+
+/// HPCC 21, and DCQCN's paper, section 4: a threshold that no queue reaches is named, with both numbers.
+#[test]
+fn thresholds_that_no_queue_reaches_are_named() {
+    let warnings = scenario("marks-that-cannot-come.toml", &[]).warnings.join("\n");
+    for (scheme, numbers) in [
+        ("pfc", ["above 400000 B", "pauses let none grow beyond"]),
+        ("shared", ["above 3000000 B", "the buffer lets none grow beyond 2004"]),
+        ("port", ["above 100000 B", "the buffer lets none grow beyond 100000 B"]),
+    ] {
+        let line = warnings.lines().find(|line| line.starts_with(&format!("scheme {scheme}: switch.ecn marks")));
+        let line = line.unwrap_or_else(|| panic!("{scheme}: {warnings}"));
+        assert!(numbers.iter().all(|number| line.contains(number)), "{line}");
+    }
+}
+
+/// Where a threshold is named no packet is marked, and where marks come nothing is named: two long flows to one port, every
+/// kind of buffer, thresholds from 20 KB to 4 MB.
+#[test]
+fn whatever_is_marked_is_not_named() {
+    for (buffer, pfc) in [
+        ("{ total = \"4MB\", alpha = 1.0 }", "false"),
+        ("{ total = \"4MB\", alpha = 0.125 }", "false"),
+        ("{ per_port = \"500KB\" }", "false"),
+        ("{ per_port_packets = 100 }", "false"),
+        ("{ total = \"16MB\" }", "{ xoff = \"50KB\" }"),
+        ("{ total = \"16MB\" }", "\"dynamic\""),
+    ] {
+        let mut named = 0;
+        for threshold in [20, 60, 120, 240, 400, 480, 900, 1900, 3900, 15_900] {
+            let text = format!(
+                "name = \"marks\"\nduration = \"1ms\"\nseeds = [1]\n\
+                 workload = [{{ class = \"f\", kind = \"long\", pairs = [[\"h0\", \"h2\"], [\"h1\", \"h2\"]] }}]\n\
+                 switch = {{ buffer = {buffer}, pfc = {pfc}, ecn = {{ kind = \"step\", at = \"{threshold}KB\" }} }}\n\
+                 [[scheme]]\nlaw = \"dcqcn\"\nprofile = \"paper\"\n\
+                 [topology]\nkind = \"single-switch\"\nhosts = 3\nlink = {{ rate = \"100Gbps\", delay = \"1us\" }}\n"
+            );
+            let is_named = load_warnings(&text).contains("no queue gets there");
+            let (outcome, _) = run_text(&text);
+            let marks = outcome.totals.marks_edge + outcome.totals.marks_fabric;
+            assert!(
+                !is_named || marks == 0,
+                "{buffer}, {pfc}, {threshold} KB: {marks} marks of a threshold that is named"
+            );
+            named += u32::from(is_named);
+        }
+        assert!(named > 0 || pfc == "\"dynamic\"", "{buffer}, {pfc}: nothing is named");
+    }
+}
+
+// ---- Thresholds of On-Ramp -----------------------------------------------------------------------------------
+
+/// A threshold below the one-way delay of a full packet holds a lone flow; clocks that differ by more than it leaves do
+/// so to some; and a packet for each report is too few where several are reported at once.
+#[test]
+fn thresholds_of_one_way_delays_are_compared_with_what_is_there() {
+    let text = |underlay: &str, host: &str| {
+        format!(
+            "name = \"onramp\"\nduration = \"1ms\"\nseeds = [1]\n\
+             workload = [{{ class = \"one\", kind = \"long\", pairs = [[\"h0\", \"h1\"]] }}]\n\
+             switch = {{ buffer = {{ per_port = \"64MB\" }}, ecn = \"off\" }}\nhost = {{ {host} }}\n\
+             [[scheme]]\nlaw = \"cubic\"\nunderlay = {{ kind = \"onramp\", {underlay} }}\n\
+             [topology]\nkind = \"single-switch\"\nhosts = 3\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n"
+        )
+    };
+    // Two links of 1 us, and twice 4,186 bytes at 10 Gbit/s: 8.7 us.
+    let below = "is below the one-way delay of a full packet, 8.6";
+    assert!(load_warnings(&text("threshold = \"6us\"", "")).contains(below));
+    assert!(load_warnings(&text("threshold = \"9us\"", "")).is_empty());
+    let differ = "two clocks may differ by 6us";
+    assert!(load_warnings(&text("threshold = \"12us\"", "clock = { offset = \"3us\" }")).contains(differ));
+    assert!(!load_warnings(&text("threshold = \"30us\"", "clock = { offset = \"3us\" }")).contains(differ));
+    let several = "host.ack_every = 4 reports several packets at once";
+    let clocked = |reports: &str| {
+        text(&format!("threshold = \"30us\", release = \"clocked\", reports = \"{reports}\""), "ack_every = 4")
+    };
+    assert!(load_warnings(&clocked("acks")).contains(several));
+    assert!(!load_warnings(&clocked("own")).contains(several));
 }

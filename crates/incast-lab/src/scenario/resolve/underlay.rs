@@ -1,7 +1,7 @@
 //! `underlay` of a scheme or a class to the simulator's configuration.
 
 use super::{
-    super::document::{named::Underlay, scheme::Scheme},
+    super::document::{host::Sync, named::Underlay, scheme::Scheme},
     files::Files,
     parameters::{parameter_problem, void_parameters},
     resolved::Resolved,
@@ -10,9 +10,13 @@ use crate::scenario::tree::error::Problem;
 use incast_cc::{
     Path,
     law::Acknowledges,
-    parameters::Setting,
+    parameters::{Raw, Setting},
     registry::{UNDERLAYS, UnderlayParameters},
     underlay::Reports,
+};
+use incast_sim::{
+    config::ClassConfig,
+    topology::{Topology, ideal},
 };
 use incast_units::Time;
 
@@ -37,7 +41,7 @@ pub fn resolve(underlay: &Underlay, path: &Path, files: &mut Files) -> Result<Un
 }
 
 /// Warnings about parameters of underlays that have no effect, and about combinations that make no sense.
-pub fn warnings(scheme: &Resolved, described: &Scheme) -> Vec<String> {
+pub fn warnings(topology: &Topology, scheme: &Resolved, written: &Scheme) -> Vec<String> {
     let mut warnings = Vec::new();
     for class in &scheme.classes {
         let Some(arrangement) = class.underlay.arrangement() else { continue };
@@ -52,28 +56,19 @@ pub fn warnings(scheme: &Resolved, described: &Scheme) -> Vec<String> {
                 warnings.push(warning);
             }
         }
-        let threshold = class.underlay.values().into_iter().find(|(key, _)| *key == "threshold");
-        let threshold = threshold.and_then(|(_, raw)| <Time as Setting>::read(&raw).ok());
-        // Half of the longest round trip: data takes more than half of it.
-        let alone = Time::from_ps(scheme.path.base_rtt.ps() / 2);
-        if let Some(threshold) = threshold.filter(|threshold| *threshold < alone) {
-            let warning = format!(
-                "scheme {}: underlay.threshold = \"{threshold}\" is below half of the base RTT, {alone}: the longest paths are held without a queue",
-                scheme.name
-            );
+        for warning in thresholds(topology, scheme, class) {
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }
-        let refinement = described.by_class.iter().find(|(name, _)| *name == class.name);
+        let refinement = written.by_class.iter().find(|(name, _)| *name == class.name);
         let own = refinement.and_then(|(_, refinement)| refinement.underlay.as_ref());
-        let given = &own.unwrap_or(&described.underlay).parameters;
+        let given = &own.unwrap_or(&written.underlay).parameters;
         let void = void_parameters(class.underlay.conditions(), &class.underlay.values(), |key| {
             given.iter().any(|(other, _)| other == key)
         });
         for void in void {
-            let place =
-                if own.is_some() { format!("by_class.{}.underlay", class.name) } else { "underlay".into() };
+            let place = if own.is_some() { format!("by_class.{}.underlay", class.name) } else { "underlay".into() };
             let warning = format!("scheme {}: {place}.{void}", scheme.name);
             if !warnings.contains(&warning) {
                 warnings.push(warning);
@@ -81,4 +76,44 @@ pub fn warnings(scheme: &Resolved, described: &Scheme) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// Warnings about what a threshold of one-way delays leaves for queues, and about reports that come late.
+fn thresholds(topology: &Topology, scheme: &Resolved, class: &ClassConfig) -> Vec<String> {
+    let (name, host) = (&scheme.name, &scheme.merged.1);
+    let values = class.underlay.values();
+    let of = |key: &str| values.iter().find(|(other, _)| *other == key).map(|(_, raw)| raw);
+    let mut warnings = Vec::new();
+    if let Some(threshold) = of("threshold").and_then(|raw| <Time as Setting>::read(raw).ok()) {
+        let alone = one_way(topology, scheme.path.wire_mss);
+        // Both ends are off, each either way.
+        let drift = host.clock.drift_ppm * 1e-6 * scheme.path.base_rtt.as_us_f64();
+        let off = (host.clock.offset + host.clock.noise).saturating_mul(2) + Time::from_ns((2e3 * drift) as u64);
+        if threshold < alone {
+            warnings.push(format!(
+                "scheme {name}: underlay.threshold = \"{threshold}\" is below the one-way delay of a full packet, {alone}: the longest paths are held without a queue"
+            ));
+        } else if off > threshold - alone && host.clock.sync == Sync::None {
+            warnings.push(format!(
+                "scheme {name}: underlay.threshold = \"{threshold}\" leaves {} for queues beyond the one-way delay of a full packet, and two clocks may differ by {off}: some flows are held without a queue",
+                threshold - alone
+            ));
+        }
+    }
+    let is_clocked = matches!(of("release"), Some(Raw::Text(release)) if release == "clocked");
+    let by_acks = class.underlay.arrangement().is_some_and(|it| it.reports == Reports::Acknowledgements);
+    if is_clocked && by_acks && scheme.host.ack_every > 1 {
+        warnings.push(format!(
+            "scheme {name}: underlay.release = \"clocked\" releases a packet for each report, and host.ack_every = {} reports several packets at once",
+            scheme.host.ack_every
+        ));
+    }
+    warnings
+}
+
+/// The longest time of a full packet from host to host through an empty fabric: a round trip without the way back.
+fn one_way(topology: &Topology, wire_mss: u32) -> Time {
+    let there = ideal::max_base_rtt(topology, wire_mss, 0);
+    let back = Time::from_ps(ideal::max_base_rtt(topology, 0, 0).ps() / 2);
+    there - back
 }
