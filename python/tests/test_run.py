@@ -30,7 +30,7 @@ ENDLESS = {
 
 
 # Seconds beside the one in which runs end: other work on the machine, Python's start and end.
-SLACK = 1
+SLACK = 3
 
 
 def digests(folder):

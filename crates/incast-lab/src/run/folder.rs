@@ -9,6 +9,7 @@ use crate::{
 };
 use std::{
     fs::{self, File, TryLockError},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -46,18 +47,15 @@ pub enum Existing {
 pub fn check(out: &Path, name: &str) -> Result<(), RunError> {
     let path = out.join(name);
     match path.ancestors().find(|folder| folder.exists()) {
-        Some(folder) if !folder.is_dir() => {
-            Err(unusable(&path, format!("{} is not a folder", folder.display())))
-        }
+        Some(folder) if !folder.is_dir() => Err(unusable(&path, format!("{} is not a folder", folder.display()))),
         _ => Ok(()),
     }
 }
 
-/// Makes a folder in which something can be written.
-fn make(path: &Path) -> Result<(), RunError> {
+/// Sees to it that something can be written in a folder that nobody else writes in.
+fn probe(path: &Path) -> io::Result<()> {
     let probe = path.join(format!("probe{PARTIAL}"));
-    let made = fs::create_dir_all(&probe).and_then(|()| fs::remove_dir(&probe));
-    made.map_err(|error| unusable(path, error.to_string()))
+    fs::create_dir_all(&probe).and_then(|()| fs::remove_dir(&probe))
 }
 
 /// Results cannot be written to the requested folder: an error of the input.
@@ -121,13 +119,15 @@ impl Folder {
     /// It holds results that must not be touched, another process writes there, or the file system refuses.
     pub fn open(out: &Path, name: &str, existing: Existing, identity: &Identity) -> Result<Self, RunError> {
         let path = out.join(name);
-        make(&path)?;
+        let cannot = |error: io::Error| unusable(&path, error.to_string());
+        fs::create_dir_all(&path).map_err(cannot)?;
         let lock = File::open(&path).map_err(RunError::files(&path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(RunError::Busy { folder: path }),
             Err(TryLockError::Error(error)) => return Err(RunError::files(&path)(error)),
         }
+        probe(&path).map_err(cannot)?;
         let folder = Self { path, _lock: lock };
         folder.prepare(existing, identity)?;
         Ok(folder)
@@ -226,5 +226,34 @@ impl Folder {
     pub fn abandon(&self, partial: &Path) {
         // What cannot be removed now is removed by the next run: its name marks it as not finished.
         let _ = fs::remove_dir_all(partial);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    /// Of those that open a new folder at one time one has it, and the others are told that it is in use: nobody is told
+    /// that it cannot hold results.
+    #[test]
+    fn of_several_at_one_time_one_opens_a_new_folder() {
+        let out = std::env::temp_dir().join(format!("incast-folder-{}", std::process::id()));
+        let identity = Identity { version: "1".into(), scenario_hash: "2".into() };
+        for round in 0..100 {
+            let (name, together) = (round.to_string(), Barrier::new(8));
+            std::thread::scope(|scope| {
+                let open = || {
+                    together.wait();
+                    Folder::open(&out, &name, Existing::Resume, &identity)
+                };
+                let opened: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+                for folder in opened {
+                    let folder = folder.join().expect("no panic");
+                    assert!(matches!(folder, Ok(_) | Err(RunError::Busy { .. })), "{folder:?}");
+                }
+            });
+        }
+        fs::remove_dir_all(out).expect("removed");
     }
 }
