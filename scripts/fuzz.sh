@@ -18,7 +18,10 @@ mkdir -p "$work"/{failures,tmp,seeds/scenario,seeds/tables,seeds/results}
 coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares"
-scripts/instrumented.sh fuzz "$coverage" build --locked --quiet -p incast-fuzz
+# In the selection of all other lanes (scripts/workspace.sh), so that dependencies are those that are there.
+bins=()
+for target in "$@"; do bins+=(--bin "fuzz-$target"); done
+scripts/instrumented.sh fuzz "$coverage" build --locked --quiet --workspace --exclude incast-py "${bins[@]}"
 
 # Inputs to start from: what is committed, and the words of the schema.
 rm -f "$work"/seeds/*/*
@@ -42,7 +45,7 @@ for target in "$@"; do
     # The limit on memory makes a huge allocation fail even if it is never written.
     if ! (
         ulimit -v 4194304
-        "target/debug/fuzz-$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=8192 \
+        "${CARGO_TARGET_DIR:-target}/debug/fuzz-$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=8192 \
             -dict="$work/words" -artifact_prefix="$work/failures/$target-" -print_final_stats=1 \
             "$work/corpus/$target" "$seeds"
     ) >"$log" 2>&1; then

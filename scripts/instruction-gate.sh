@@ -14,7 +14,8 @@ misses_tolerance=5 # percent: where memory lies makes a difference of one or two
 scripts/debian.sh valgrind valgrind "the instruction gate"
 command -v valgrind >/dev/null || exit 0
 
-cargo build --release --locked --quiet -p incast
+incast=${INCAST:-${CARGO_TARGET_DIR:-target}/release/incast}
+[ -n "${INCAST:-}" ] || cargo build --release --locked --quiet -p incast
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -24,7 +25,7 @@ cache=
 count() {
     valgrind --tool=callgrind --cache-sim="$([ -n "$cache" ] && echo yes || echo no)" ${cache:+--LL="$cache"} \
         --callgrind-out-file="$work/callgrind" --log-file="$work/log" \
-        target/release/incast run "scripts/$1.toml" "${@:2}" \
+        "$incast" run "scripts/$1.toml" "${@:2}" \
         --jobs 1 --threads 1 --quiet --json --force --out "$work/out" >"$work/rows"
     local events hops
     # Instructions, reads, writes, misses of the first level and of the last: of instructions, reads and writes.

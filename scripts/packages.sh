@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Packages the crates as `cargo publish` would upload them. Without --list each is also unpacked and built outside of this
-# tree, from the packages alone, and the program run: what a crate needs is in it or in another one.
+# tree, from the packages alone, and the program run: what a crate needs is in it or in another one. The same with the
+# source distribution of the Python package, whose wheel is tested.
 # usage: scripts/packages.sh [--list]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-crates=(incast-units incast-cc incast-sim incast-lab incast-interop incast)
+crates=(incast-units incast-cc incast-engine incast-sim incast-lab incast-interop incast)
 cargo=${CARGO:-cargo}
 selected=()
 for crate in "${crates[@]}"; do selected+=(-p "$crate"); done
@@ -42,3 +43,4 @@ done
     exit 1
 }
 echo "packages: ${#crates[@]} crates, built and run outside of the tree"
+scripts/python.sh --sdist

@@ -13,18 +13,15 @@ skip() {
     exit 0
 }
 
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-if [ -z "$chromium" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    apt-get install -qq -y chromium >/dev/null 2>&1 ||
-        { apt-get update -qq && apt-get install -qq -y chromium >/dev/null 2>&1; } || true
-    chromium=$(command -v chromium || true)
-fi
+find_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome || true; }
+[ -n "$(find_chromium)" ] || scripts/debian.sh chromium chromium "the report in a browser"
+chromium=$(find_chromium)
 [ -n "$chromium" ] || skip "needs chromium, which cannot be installed here"
 command -v python3 >/dev/null || skip "needs python3"
 
-# With a test, so that dependencies have the features with which cargo test has compiled them.
-cargo build --locked --quiet --bin incast --test cli
+incast=${INCAST:-${CARGO_TARGET_DIR:-target}/release/incast}
+[ -n "${INCAST:-}" ] || cargo build --release --locked --quiet -p incast
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"${CARGO_TARGET_DIR:-target}/debug/incast" run crates/incast/tests/scenarios/report.toml --quiet --out "$work" >/dev/null
+"$incast" run crates/incast/tests/scenarios/report.toml --quiet --out "$work" >/dev/null
 python3 scripts/report-browser-test.py "$chromium" "$work/report/report.html" target/report-screenshots

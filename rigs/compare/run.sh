@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A real kernel beside the simulator (docs/hosts.md): prepares what compare.py needs and calls it with all arguments.
 # usage: rigs/compare/run.sh [--test | arguments of compare.py]
-#   --test  its own tests, with the binary that INCAST names (default: target/release/incast, built if it is not there)
+#   --test  its own tests, with the binary that INCAST names (default: the release binary, built)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -22,7 +22,7 @@ if ! "$venv/bin/python" -c 'import pyarrow.parquet' 2>/dev/null; then
     fi
 fi
 
-incast=${INCAST:-target/release/incast}
+incast=${INCAST:-${CARGO_TARGET_DIR:-target}/release/incast}
 if [ -z "${INCAST:-}" ]; then
     "${CARGO:-cargo}" build --release --locked --quiet -p incast
 fi

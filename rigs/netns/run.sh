@@ -42,7 +42,7 @@ done
 mkdir -p "$out"
 binaries=${CARGO_TARGET_DIR:-$root/target}/debug
 # The rig that is to be killed finds everything built.
-[ "${1:-}" = --hold ] || scripts/deploy-crates.sh --tools-seen-to build --quiet --locked \
+[ "${1:-}" = --hold ] || scripts/workspace.sh --tools-seen-to build --quiet --locked \
     --bin marimoctl --bin rig-traffic --test lifecycle
 clang -target bpf -mcpu=v3 -std=gnu11 -O2 -g -Wall -Wextra -Werror -c rigs/netns/marker.bpf.c \
     -o "$out/marker.bpf.o"
@@ -55,7 +55,7 @@ unshare --net tc qdisc add dev lo root handle 1: htb 2>/dev/null || skip "this k
 case " $* " in
 *" --only "* | *" --hold "*) ;;
 *)
-    scripts/deploy-crates.sh --tools-seen-to test --quiet --locked --test lifecycle -- --ignored \
+    scripts/workspace.sh --tools-seen-to test --quiet --locked --test lifecycle -- --ignored \
         >"$out/lifecycle.log" 2>&1 || {
         cat "$out/lifecycle.log" >&2
         echo "netns rig: marimoctl: FAILED" >&2

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Builds user-mode Linux for the virtual-time rig from Debian's kernel source, unless that is done already.
-# usage: build.sh [--kasan | --ahead]
+# usage: build.sh [--kasan]
+# Exit code 3: something is missing that may not be installed here.
 # The last line of what it prints is the folder of the kernel: `linux` in it, and what modules are built against.
-# --ahead installs what is needed, then builds in the background, when nothing else wants the processors; whoever wants
-# the kernel waits for it.
 set -euo pipefail
 cd "$(dirname "$0")"
 here=$PWD
@@ -12,25 +11,19 @@ cache=${RIG_CACHE:-$root/target/rigs/virtual-time}
 what="a real kernel under virtual time"
 tarball=/usr/src/linux-source-6.1.tar.xz
 
-variant=plain configs=(kernel.config) ahead=
+variant=plain configs=(kernel.config)
 case "${1:-}" in
 "") ;;
---ahead) ahead=yes ;;
 --kasan) variant=kasan configs+=(kasan.config) ;;
 *)
-    echo "usage: build.sh [--kasan | --ahead]; found $1" >&2
+    echo "usage: build.sh [--kasan]; found $1" >&2
     exit 2
     ;;
 esac
 
-# Who builds ahead leaves it to the lane to say what is missing.
-lacks() {
-    [ -z "$ahead" ] || exit 0
-    exit 3
-}
 need() {
     "$root/scripts/debian.sh" "$1" "$2" "$what" >&2
-    command -v "$1" >/dev/null || lacks
+    command -v "$1" >/dev/null || exit 3
 }
 need gcc gcc
 need make make
@@ -41,15 +34,10 @@ need xz xz-utils
 need python3 python3
 if [ ! -e "$tarball" ]; then
     "$root/scripts/debian.sh" "$tarball" linux-source-6.1 "$what" >&2
-    [ -e "$tarball" ] || lacks
+    [ -e "$tarball" ] || exit 3
 fi
 if ! echo '#include <stdio.h>' | gcc -E - >/dev/null 2>&1; then
     "$root/scripts/debian.sh" /usr/include/stdio.h libc6-dev "$what" >&2
-fi
-
-if [ -n "$ahead" ]; then
-    setsid nice -n 19 "$here/build.sh" </dev/null >/dev/null 2>&1 &
-    exit 0
 fi
 
 version=$(dpkg-query -W -f '${Version}' linux-source-6.1)
@@ -102,7 +90,7 @@ if [ ! -e "$build/complete" ]; then
         esac
     done <"$wanted"
     grep -qx CONFIG_HZ=1000 "$build/.config" || fail "HZ is not 1000"
-    make -s -C "$source" O="$build" -j"$(nproc)" linux modules >>"$log" 2>&1 || fail "the kernel does not build"
+    make -s -C "$source" O="$build" -j"${JOBS:-$(nproc)}" linux modules >>"$log" 2>&1 || fail "the kernel does not build"
     echo $((SECONDS - start)) >"$build/seconds"
     touch "$build/complete"
     echo "virtual time: built user-mode Linux $version ($variant) in $((SECONDS - start)) s" >&2

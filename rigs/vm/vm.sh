@@ -79,7 +79,7 @@ marimoctl() {
     if { command -v clang && command -v pkg-config && [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } >/dev/null
     then
         # As the rig of the BPF form and the tests build it.
-        scripts/deploy-crates.sh --tools-seen-to build --quiet --locked --bin marimoctl --test lifecycle
+        scripts/workspace.sh --tools-seen-to build --quiet --locked --bin marimoctl --test lifecycle
         strip -o "$built/marimoctl" "${CARGO_TARGET_DIR:-target}/debug/marimoctl"
         programs+=(marimoctl)
     fi

@@ -9,7 +9,7 @@ command -v dpkg-deb >/dev/null || {
     echo "package.sh: dpkg-deb is missing (Debian package dpkg)" >&2
     exit 1
 }
-scripts/deploy-crates.sh build --release --locked >&2
+scripts/workspace.sh build --release --locked --bin marimoctl >&2
 program=${CARGO_TARGET_DIR:-target}/release/marimoctl
 [ -x "$program" ] || exit 1
 

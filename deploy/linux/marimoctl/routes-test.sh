@@ -18,7 +18,7 @@ if [ "${1:-}" != inside ]; then
         scripts/debian.sh $tool "$what"
         command -v "${tool% *}" >/dev/null || skip "no ${tool% *}"
     done
-    scripts/deploy-crates.sh --tools-seen-to build --quiet --locked --bin marimoctl
+    scripts/workspace.sh --tools-seen-to build --quiet --locked --bin marimoctl
     binary=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/marimoctl
     exec unshare --net --mount --propagation private "$0" inside "$binary" "${1:-}"
 fi

@@ -35,7 +35,7 @@ if [ "${1:-}" != --inside ]; then
         echo "measure.sh: $lacks" >&2
         exit 1
     fi
-    scripts/deploy-crates.sh --tools-seen-to build --quiet --locked --bin marimo-perf --test loopback
+    scripts/workspace.sh --tools-seen-to build --quiet --locked --bin marimo-perf --test loopback
     perf=$(realpath "${CARGO_TARGET_DIR:-target}/debug/marimo-perf")
     export perf
     # shellcheck disable=SC2086

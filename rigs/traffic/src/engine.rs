@@ -292,7 +292,7 @@ impl Engine {
             let (fd, peer) = match sys::accept(&self.listeners[listener]) {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // The connection went away before it was accepted; its sender will hear of it.
+                // The connection went away before it was accepted; its sender will be told.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) => return Err(error),
             };
@@ -362,8 +362,7 @@ impl Engine {
             return Err("the receiver closed early".to_owned());
         }
         running.record.info = sys::tcp_info(fd).map_err(|error| format!("TCP_INFO: {error}"))?;
-        running.record.congestion =
-            sys::congestion(fd).map_err(|error| format!("TCP_CONGESTION: {error}"))?;
+        running.record.congestion = sys::congestion(fd).map_err(|error| format!("TCP_CONGESTION: {error}"))?;
         if self.ecn_check && !running.record.info.ecn {
             return Err("ECN was not negotiated".to_owned());
         }

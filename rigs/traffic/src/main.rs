@@ -64,11 +64,8 @@ fn run(command: Command) -> Result<(), Fault> {
             }
             keep(&arguments.out, &play::csv(&played.records))?;
             let bytes: u64 = played.records.iter().map(|record| record.received).sum();
-            let failed: Vec<_> = played
-                .records
-                .iter()
-                .filter_map(|record| Some((record.id, record.failure.as_ref()?)))
-                .collect();
+            let failed: Vec<_> =
+                played.records.iter().filter_map(|record| Some((record.id, record.failure.as_ref()?))).collect();
             println!(
                 "rig-traffic: {} flows, {bytes} bytes, {} failed, origin {} ns",
                 played.records.len(),

@@ -63,17 +63,13 @@ fn row(line: &str, columns: usize) -> Result<Flow, String> {
     let mut fields: Vec<&str> = line.split(',').map(str::trim).collect();
     let found = fields.len();
     let own = if columns == 9 { fields.pop() } else { None };
-    let [id, source_namespace, source, destination_namespace, destination, port, start, bytes] = fields[..]
-    else {
+    let [id, source_namespace, source, destination_namespace, destination, port, start, bytes] = fields[..] else {
         return Err(format!("{found} fields instead of {columns}"));
     };
     let number = "a whole number below 2^64";
     let flow = Flow {
         id: field("flow", id, "a whole number below 2^62")?,
-        source: Host {
-            namespace: namespace(source_namespace)?,
-            address: field("source", source, "an IPv4 address")?,
-        },
+        source: Host { namespace: namespace(source_namespace)?, address: field("source", source, "an IPv4 address")? },
         destination: Host {
             namespace: namespace(destination_namespace)?,
             address: field("destination", destination, "an IPv4 address")?,
@@ -144,9 +140,8 @@ mod tests {
 
     #[test]
     fn a_flow_may_have_a_congestion_control_of_its_own() {
-        let text = format!(
-            "{HEADER},congestion\n1,a,10.0.0.1,b,10.0.0.2,1,0,1,cubic\n2,a,10.0.0.1,b,10.0.0.2,2,0,1,-\n"
-        );
+        let text =
+            format!("{HEADER},congestion\n1,a,10.0.0.1,b,10.0.0.2,1,0,1,cubic\n2,a,10.0.0.1,b,10.0.0.2,2,0,1,-\n");
         let flows = read(&text).expect("sound");
         assert_eq!(flows[0].congestion.as_deref(), Some("cubic"));
         assert_eq!(flows[1].congestion, None);
@@ -158,8 +153,7 @@ mod tests {
 
     #[test]
     fn faults_name_their_line() {
-        let with =
-            |row: &str| read(&format!("{HEADER}\n1,a,10.0.0.1,b,10.0.0.2,1,0,1\n{row}\n")).unwrap_err();
+        let with = |row: &str| read(&format!("{HEADER}\n1,a,10.0.0.1,b,10.0.0.2,1,0,1\n{row}\n")).unwrap_err();
         for (row, says) in [
             ("2,a,10.0.0.1,b,10.0.0.2,1,0", "line 3: 7 fields instead of 8"),
             ("2,a,10.0.0,b,10.0.0.2,1,0,1", "line 3: source is an IPv4 address; found \"10.0.0\""),

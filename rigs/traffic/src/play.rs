@@ -8,8 +8,7 @@ use std::fmt::Write as _;
 use std::io;
 
 /// The first line of the results.
-pub const HEADER: &str =
-    "flow,start_ns,connected_ns,end_ns,bytes,ok,retransmissions,delivered,delivered_ce,congestion";
+pub const HEADER: &str = "flow,start_ns,connected_ns,end_ns,bytes,ok,retransmissions,delivered,delivered_ce,congestion";
 
 /// What a play has shown.
 pub struct Played {

@@ -36,12 +36,8 @@ pub const HEADER: &str = "time_ns,backlog_bytes,backlog_packets,drops";
 pub fn csv(samples: &[Sample]) -> String {
     let mut text = format!("{HEADER}\n");
     for sample in samples {
-        writeln!(
-            text,
-            "{},{},{},{}",
-            sample.time_ns, sample.backlog_bytes, sample.backlog_packets, sample.drops
-        )
-        .expect("strings take everything");
+        writeln!(text, "{},{},{},{}", sample.time_ns, sample.backlog_bytes, sample.backlog_packets, sample.drops)
+            .expect("strings take everything");
     }
     text
 }
@@ -146,8 +142,7 @@ impl Queue {
                 match read(&rest[..length], self.device)? {
                     Said::Sample(sample) => found = Some(Sample { time_ns, ..sample }),
                     Said::Done => {
-                        return found
-                            .ok_or_else(|| io::Error::other("the device has no queueing discipline"));
+                        return found.ok_or_else(|| io::Error::other("the device has no queueing discipline"));
                     }
                     Said::Other => {}
                 }

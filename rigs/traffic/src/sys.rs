@@ -29,8 +29,7 @@ pub fn now() -> u64 {
     let mut time: libc::timespec = unsafe { zeroed() };
     // SAFETY: `time` is valid for writes.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    u64::try_from(time.tv_sec).expect("positive") * 1_000_000_000
-        + u64::try_from(time.tv_nsec).expect("positive")
+    u64::try_from(time.tv_sec).expect("positive") * 1_000_000_000 + u64::try_from(time.tv_nsec).expect("positive")
 }
 
 /// Lets the process open `files` at once: up to its hard limit, and beyond that where it is privileged.
@@ -68,9 +67,8 @@ impl Namespaces {
         let Some(name) = name else { return work() };
         if !self.named.contains_key(name) {
             let path = format!("/run/netns/{name}");
-            let file = File::open(&path).map_err(|error| {
-                io::Error::new(error.kind(), format!("namespace {name} ({path}): {error}"))
-            })?;
+            let file = File::open(&path)
+                .map_err(|error| io::Error::new(error.kind(), format!("namespace {name} ({path}): {error}")))?;
             self.named.insert(name.to_owned(), file);
         }
         enter(&self.named[name])
@@ -90,8 +88,7 @@ fn enter(namespace: &File) -> io::Result<()> {
 fn set(fd: &OwnedFd, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     let length = socket_length::<c_int>();
     // SAFETY: `value` is valid for reads of `length` bytes.
-    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), length) })
-        .map(drop)
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), length) }).map(drop)
 }
 
 fn socket_length<T>() -> libc::socklen_t {
@@ -131,9 +128,7 @@ fn socket(settings: &Settings) -> io::Result<OwnedFd> {
     set(&fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
     if let Some(bytes) = settings.socket_buffer {
         // The kernel doubles both. Beyond net.core.wmem_max only the privileged may go.
-        for (force, plain) in
-            [(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF), (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)]
-        {
+        for (force, plain) in [(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF), (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)] {
             set(&fd, libc::SOL_SOCKET, force, bytes).or_else(|_| set(&fd, libc::SOL_SOCKET, plain, bytes))?;
         }
     }
@@ -154,13 +149,10 @@ fn set_congestion(fd: &OwnedFd, name: &str) -> io::Result<()> {
         )
     })
     .map_err(|error| {
-        let available = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
-            .unwrap_or_default();
+        let available =
+            std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
         let available = available.trim();
-        io::Error::new(
-            error.kind(),
-            format!("congestion control \"{name}\": {error} (available: {available})"),
-        )
+        io::Error::new(error.kind(), format!("congestion control \"{name}\": {error} (available: {available})"))
     })?;
     Ok(())
 }
@@ -202,10 +194,8 @@ pub fn listen(at: SocketAddrV4, settings: &Settings) -> io::Result<OwnedFd> {
 fn bind(fd: &OwnedFd, at: SocketAddrV4) -> io::Result<()> {
     let raw = sockaddr(at);
     // SAFETY: `raw` is valid for reads of its size.
-    check(unsafe {
-        libc::bind(fd.as_raw_fd(), (&raw const raw).cast(), socket_length::<libc::sockaddr_in>())
-    })
-    .map(drop)
+    check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const raw).cast(), socket_length::<libc::sockaddr_in>()) })
+        .map(drop)
 }
 
 /// Starts to connect; returns the socket and the address that the other side will see.
@@ -216,9 +206,8 @@ pub fn connect(from: Ipv4Addr, to: SocketAddrV4, settings: &Settings) -> io::Res
     bind(&fd, SocketAddrV4::new(from, 0))?;
     let raw = sockaddr(to);
     // SAFETY: `raw` is valid for reads of its size.
-    let result = check(unsafe {
-        libc::connect(fd.as_raw_fd(), (&raw const raw).cast(), socket_length::<libc::sockaddr_in>())
-    });
+    let result =
+        check(unsafe { libc::connect(fd.as_raw_fd(), (&raw const raw).cast(), socket_length::<libc::sockaddr_in>()) });
     match result {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
         _ => {}
@@ -238,8 +227,7 @@ pub fn accept(listener: &OwnedFd) -> io::Result<(OwnedFd, SocketAddrV4)> {
     let mut length = socket_length::<libc::sockaddr_in>();
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: `peer` is valid for writes of `length` bytes.
-    let fd =
-        own(unsafe { libc::accept4(listener.as_raw_fd(), (&raw mut peer).cast(), &raw mut length, flags) })?;
+    let fd = own(unsafe { libc::accept4(listener.as_raw_fd(), (&raw mut peer).cast(), &raw mut length, flags) })?;
     Ok((fd, address(&peer)))
 }
 
@@ -249,13 +237,7 @@ pub fn take_error(fd: &OwnedFd) -> io::Result<()> {
     let mut length = socket_length::<c_int>();
     // SAFETY: `error` is valid for writes of `length` bytes.
     check(unsafe {
-        libc::getsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ERROR,
-            (&raw mut error).cast(),
-            &raw mut length,
-        )
+        libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ERROR, (&raw mut error).cast(), &raw mut length)
     })?;
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
@@ -319,13 +301,7 @@ pub fn tcp_info(fd: &OwnedFd) -> io::Result<TcpInfo> {
     let mut length = socket_length::<RawTcpInfo>();
     // SAFETY: `raw` is valid for writes of `length` bytes.
     check(unsafe {
-        libc::getsockopt(
-            fd.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut raw).cast(),
-            &raw mut length,
-        )
+        libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut raw).cast(), &raw mut length)
     })?;
     if length < socket_length::<RawTcpInfo>() {
         return Err(io::Error::other("this kernel's TCP_INFO does not count what was delivered"));
@@ -367,12 +343,7 @@ pub fn set_timer(fd: &OwnedFd, at: Option<u64>) -> io::Result<()> {
     let setting = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
     // SAFETY: `setting` is valid for reads; the old value is not asked for.
     check(unsafe {
-        libc::timerfd_settime(
-            fd.as_raw_fd(),
-            libc::TFD_TIMER_ABSTIME,
-            &raw const setting,
-            std::ptr::null_mut(),
-        )
+        libc::timerfd_settime(fd.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &raw const setting, std::ptr::null_mut())
     })
     .map(drop)
 }
@@ -438,11 +409,8 @@ mod tests {
 
     #[test]
     fn a_listener_has_the_congestion_control_of_the_receiver() {
-        let settings = Settings {
-            congestion: "of the sender".into(),
-            receiver: Some("reno".into()),
-            socket_buffer: None,
-        };
+        let settings =
+            Settings { congestion: "of the sender".into(), receiver: Some("reno".into()), socket_buffer: None };
         let listener = listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), &settings).expect("loopback");
         assert_eq!(congestion(&listener).expect("a socket"), "reno");
     }

@@ -39,8 +39,7 @@ fn flows_arrive_whole_and_in_their_order() {
     for flow in 0..20_u64 {
         let bytes = [1, 7, 65_536, 1_000_003][flow as usize % 4];
         let start = (20 - flow) * 1_000_000;
-        plan +=
-            &format!("{flow},-,127.0.0.1,-,127.0.0.{},{},{start},{bytes}\n", 1 + flow % 2, 17_811 + flow % 3);
+        plan += &format!("{flow},-,127.0.0.1,-,127.0.0.{},{},{start},{bytes}\n", 1 + flow % 2, 17_811 + flow % 3);
     }
     let (rows, output) = play("whole", &plan, &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -63,17 +62,14 @@ fn a_flow_may_have_a_congestion_control_of_its_own() {
     let folder = folder("own");
     let (plan, out) = (folder.join("plan.csv"), folder.join("flows.csv"));
     let play = |second: &str| {
-        let rows =
-            format!("1,-,127.0.0.1,-,127.0.0.1,17871,0,9,-\n2,-,127.0.0.1,-,127.0.0.1,{second},0,9,cubic\n");
+        let rows = format!("1,-,127.0.0.1,-,127.0.0.1,17871,0,9,-\n2,-,127.0.0.1,-,127.0.0.1,{second},0,9,cubic\n");
         std::fs::write(&plan, format!("{HEADER},congestion\n{rows}")).expect("written");
         let (plan, out) = (plan.to_str().expect("text"), out.to_str().expect("text"));
         rig_traffic(&["play", "--plan", plan, "--congestion", "reno", "--out", out])
     };
     let output = play("17871");
     assert_eq!(output.status.code(), Some(2), "one listener cannot have both");
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("flows to 127.0.0.1:17871 are of reno and of cubic")
-    );
+    assert!(String::from_utf8_lossy(&output.stderr).contains("flows to 127.0.0.1:17871 are of reno and of cubic"));
     assert!(play("17872").status.success());
     let text = std::fs::read_to_string(&out).expect("written");
     let names: Vec<_> = text.lines().skip(1).filter_map(|row| row.rsplit(',').next()).collect();
@@ -272,9 +268,7 @@ fn a_churn_that_cannot_connect_gives_up() {
     let output = churn("192.0.2.1", "127.0.0.4", "600");
     let says = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{says}");
-    assert!(
-        says.contains("connection 0: connecting from 192.0.2.1") && says.contains("64 connections failed")
-    );
+    assert!(says.contains("connection 0: connecting from 192.0.2.1") && says.contains("64 connections failed"));
     assert!(started.elapsed() < Duration::from_secs(600), "long before its time");
 }
 
