@@ -26,15 +26,14 @@ fn main() {
     // FNV-1a: a build script needs no library to notice a change.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     println!("cargo:rerun-if-env-changed=INCAST_TREE");
-    let (there, missing): (Vec<_>, Vec<_>) =
-        OTHERS.iter().map(Path::new).partition(|folder| folder.exists());
+    let (there, missing): (Vec<_>, Vec<_>) = OTHERS.iter().map(Path::new).partition(|folder| folder.exists());
     // From a registry each crate is alone: there the crates' versions tell engines apart, and published sources do not
     // change. Anywhere else a part of the sources would give a hash that is not theirs.
     assert!(there.is_empty() || missing.is_empty(), "these sources are missing: {missing:?}");
     for folder in there.into_iter().chain(OWN.map(Path::new)) {
         println!("cargo:rerun-if-changed={}", folder.display());
         let mut found = Vec::new();
-        files(&folder, &mut found);
+        files(folder, &mut found);
         found.sort();
         for byte in found.iter().filter_map(|file| fs::read(file).ok()).flatten() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

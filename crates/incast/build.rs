@@ -18,22 +18,15 @@ fn main() -> io::Result<()> {
     files.sort();
     // A program without scenarios would look as if it worked.
     if files.is_empty() {
-        return Err(io::Error::other(
-            "found no scenarios in crates/incast/scenarios, a link to ../../scenarios",
-        ));
+        return Err(io::Error::other("found no scenarios in crates/incast/scenarios, a link to ../../scenarios"));
     }
-    let mut text =
-        String::from("/// Path and content of each bundled file.\nconst BUNDLED: &[(&str, &[u8])] = &[\n");
+    let mut text = String::from("/// Path and content of each bundled file.\nconst BUNDLED: &[(&str, &[u8])] = &[\n");
     for file in files {
         // With `/` on every system: these are names.
         let parts = file.strip_prefix(root).unwrap_or(&file).components();
         let name: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
         let absolute = fs::canonicalize(&file)?;
-        text.push_str(&format!(
-            "    ({:?}, include_bytes!({:?})),\n",
-            name.join("/"),
-            absolute.display().to_string()
-        ));
+        text.push_str(&format!("    ({:?}, include_bytes!({:?})),\n", name.join("/"), absolute.display().to_string()));
     }
     text.push_str("];\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
@@ -41,10 +34,11 @@ fn main() -> io::Result<()> {
 }
 
 /// What the program is built from, in the repository: a change here makes it another program than the commit's.
-const BUILT_FROM: [&str; 11] = [
+const BUILT_FROM: [&str; 12] = [
     "Cargo.lock",
     "Cargo.toml",
     "crates/incast-cc/src",
+    "crates/incast-engine/src",
     "crates/incast-interop/src",
     "crates/incast-lab/src",
     "crates/incast-sim/src",

@@ -24,8 +24,7 @@ fn real() -> &'static (PathBuf, PathBuf, Value) {
     static REAL: OnceLock<(PathBuf, PathBuf, Value)> = OnceLock::new();
     REAL.get_or_init(|| {
         let out = std::env::temp_dir().join(format!("incast-fuzz-{}", std::process::id()));
-        let source =
-            Source { path: "results.toml".into(), text: include_str!("../seeds/results.toml").into() };
+        let source = Source { path: "results.toml".into(), text: include_str!("../seeds/results.toml").into() };
         let scenario = Scenario::parse(source, &[]).expect("a scenario");
         let plan = Plan::new(scenario, None, &Only::default()).expect("a plan");
         let export = |_: &_, _: &_| Vec::new();
@@ -40,8 +39,7 @@ fn real() -> &'static (PathBuf, PathBuf, Value) {
         };
         let folder = execute(&plan, &options, &Silent, &AtomicBool::new(false)).expect("it runs").folder;
         let run = folder.join(&plan.runs[0].folder);
-        let record =
-            serde_json::from_slice(&fs::read(run.join("run.json")).expect("a record")).expect("JSON");
+        let record = serde_json::from_slice(&fs::read(run.join("run.json")).expect("a record")).expect("JSON");
         (folder, run, record)
     })
 }

@@ -242,21 +242,9 @@ pub trait SwitchAgent: Sized {
     fn install(parameters: &Self::Parameters, site: &Site<'_>) -> Self;
 
     /// A packet is about to enter an egress queue.
-    fn on_enqueue(
-        &mut self,
-        port: &PortView,
-        packet: &PacketView,
-        switch: &impl SwitchView,
-        verdict: &mut Verdict,
-    );
+    fn on_enqueue(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict);
     /// A packet leaves an egress queue for the wire.
-    fn on_dequeue(
-        &mut self,
-        port: &PortView,
-        packet: &PacketView,
-        switch: &impl SwitchView,
-        verdict: &mut Verdict,
-    );
+    fn on_dequeue(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict);
     /// Of an agent that acts by port: until its next event at this port, packets that enter a queue of at most so many
     /// bytes, and packets that leave, need not be reported. `None`: every packet is reported.
     fn skips_up_to(&self, _port: u16) -> Option<u64> {

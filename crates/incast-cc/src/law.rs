@@ -112,13 +112,8 @@ pub struct LawCapabilities {
 
 impl LawCapabilities {
     /// Nothing: what it allows follows from its parameters and its receiver's grants.
-    pub const NONE: Self = Self {
-        acknowledgements: false,
-        timer: false,
-        signals: false,
-        priorities: false,
-        cnp: CnpContent::Nothing,
-    };
+    pub const NONE: Self =
+        Self { acknowledgements: false, timer: false, signals: false, priorities: false, cnp: CnpContent::Nothing };
     /// Acknowledgements only.
     pub const ACKNOWLEDGEMENTS: Self = Self { acknowledgements: true, ..Self::NONE };
     /// Acknowledgements and a timer.

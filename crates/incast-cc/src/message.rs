@@ -105,11 +105,9 @@ impl Message for Instruction {
             Self::Credit { position, priority } => {
                 Body { code: CREDIT, option: option(priority), values: [position, 0] }
             }
-            Self::Token { wanted, lifetime, priority } => Body {
-                code: TOKEN,
-                option: option(priority),
-                values: [wanted.unwrap_or(NONE), lifetime.ps()],
-            },
+            Self::Token { wanted, lifetime, priority } => {
+                Body { code: TOKEN, option: option(priority), values: [wanted.unwrap_or(NONE), lifetime.ps()] }
+            }
             Self::Tokens { in_all } => Body { code: TOKENS, option: 0, values: [in_all, 0] },
             Self::Resend { position, bytes, priority } => {
                 Body { code: RESEND, option: option(priority), values: [position, bytes] }
@@ -195,10 +193,7 @@ mod tests {
 
     #[test]
     fn tags_are_never_zero() {
-        assert_eq!(
-            (DataTag::new(0).get(), DataTag::from_bits(DataTag::new(0).bits())),
-            (0, Some(DataTag::new(0)))
-        );
+        assert_eq!((DataTag::new(0).get(), DataTag::from_bits(DataTag::new(0).bits())), (0, Some(DataTag::new(0))));
         assert_eq!(DataTag::from_bits(0x7fff), None);
         assert_eq!(DataTag::of_token(1 << 15 | 3), DataTag::of_token(3));
     }

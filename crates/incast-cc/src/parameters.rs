@@ -192,11 +192,7 @@ macro_rules! alternatives {
 ///
 /// # Errors
 /// A value that is none of the names.
-pub fn chosen<T: Setting>(
-    name: &'static str,
-    otherwise: T,
-    given: &[(String, Raw)],
-) -> Result<T, ParameterError> {
+pub fn chosen<T: Setting>(name: &'static str, otherwise: T, given: &[(String, Raw)]) -> Result<T, ParameterError> {
     match given.iter().rev().find(|(key, _)| key == name) {
         Some((_, raw)) => T::read(raw).map_err(|message| ParameterError::Value { name, message }),
         None => Ok(otherwise),
@@ -385,31 +381,21 @@ mod tests {
     });
 
     fn path() -> Path {
-        Path {
-            rate: Rate::from_gbps(100),
-            base_rtt: Time::from_us(10),
-            mss: 1000,
-            wire_mss: 1000,
-            rto_min: Time::from_ms(1),
-        }
+        Path::new(Rate::from_gbps(100), Time::from_us(10), 1000, 1000)
     }
 
     #[test]
     fn defaults_follow_the_path() {
         let sample = Sample::resolve(&path(), &[]).expect("defaults");
         assert_eq!((sample.gain, sample.window), (0.0625, Bytes::new(125_000)));
-        assert_eq!(
-            Sample::TABLE.iter().map(|row| row.allowed).collect::<Vec<_>>(),
-            ["in (0, 1]", "any size"]
-        );
+        assert_eq!(Sample::TABLE.iter().map(|row| row.allowed).collect::<Vec<_>>(), ["in (0, 1]", "any size"]);
         assert_eq!((Sample::TABLE[1].default_on)(&path()), Raw::Text("125KB".into()));
         assert_eq!(sample.values()[0], ("gain", Raw::Float(0.0625)));
     }
 
     #[test]
     fn wrong_values_are_named() {
-        let set =
-            |key: &str, raw| Sample::resolve(&path(), &[(key.into(), raw)]).expect_err("refused").to_string();
+        let set = |key: &str, raw| Sample::resolve(&path(), &[(key.into(), raw)]).expect_err("refused").to_string();
         assert_eq!(set("gian", Raw::Float(0.5)), "unknown parameter `gian`");
         assert_eq!(set("gain", Raw::Float(2.0)), "`gain`: found 2, allowed is in (0, 1]");
         assert!(set("gain", Raw::Float(f64::NAN)).contains("finite"));

@@ -2,6 +2,10 @@
 
 use incast_units::{Bytes, Rate, Time};
 
+/// Smallest retransmission timeout where nothing else is said: that which operators of fabrics set in Linux (`rto_min` of
+/// a route), whose own is 200 ms.
+pub const DEFAULT_RTO_MIN: Time = Time::from_ms(1);
+
 /// The constants from which every default of every law is computed.
 ///
 /// One `Path` serves a whole fabric: a real host cannot measure the path of each flow in advance. `base_rtt` is
@@ -21,6 +25,11 @@ pub struct Path {
 }
 
 impl Path {
+    /// With [`DEFAULT_RTO_MIN`]. Rate of the NIC, base RTT, and bytes of a full packet: payload, and on the link.
+    pub const fn new(rate: Rate, base_rtt: Time, mss: u32, wire_mss: u32) -> Self {
+        Self { rate, base_rtt, mss, wire_mss, rto_min: DEFAULT_RTO_MIN }
+    }
+
     /// Bandwidth-delay product in payload bytes: what fills the path, headers taken off.
     pub fn bdp(&self) -> Bytes {
         let wire = self.rate.bytes_in(self.base_rtt).get();

@@ -83,14 +83,7 @@ pub trait ReceiverScheduler {
     fn on_flow(&mut self, _flow: &NewFlow, _send: &mut dyn FnMut(u32, Self::Message)) {}
     /// A signal of a flow's sender arrived. If it is the first packet of the flow, [`Self::on_flow`] has just been
     /// called.
-    fn on_signal(
-        &mut self,
-        _now: Time,
-        _flow: u32,
-        _signal: Self::Signal,
-        _send: &mut dyn FnMut(u32, Self::Message),
-    ) {
-    }
+    fn on_signal(&mut self, _now: Time, _flow: u32, _signal: Self::Signal, _send: &mut dyn FnMut(u32, Self::Message)) {}
     /// The tag of the data packet for which [`Self::on_flow`] has just been called, or [`Self::on_data`] follows.
     fn on_tag(&mut self, _now: Time, _flow: u32, _tag: DataTag) {}
     /// A data packet arrived.

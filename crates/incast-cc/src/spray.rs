@@ -73,8 +73,7 @@ impl Spray {
             self.order.swap(self.next, drawn);
             let path = self.order[self.next];
             self.next += 1;
-            if self.scoreboard.as_ref().is_none_or(|scoreboard| scoreboard.paths[usize::from(path)].out == 0)
-            {
+            if self.scoreboard.as_ref().is_none_or(|scoreboard| scoreboard.paths[usize::from(path)].out == 0) {
                 return path;
             }
         }
@@ -138,7 +137,7 @@ impl Scoreboard {
     }
 
     /// A round begins: decides which paths are excluded from it.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn judge(&mut self) {
         let sum = |of: fn(&PathRecord) -> u32| self.paths.iter().map(|path| u64::from(of(path))).sum::<u64>();
         let (arrived, penalty_weight) = (sum(|path| path.arrived), sum(|path| path.penalty_weight));
@@ -268,10 +267,7 @@ mod tests {
             let path = spray.next(&mut random);
             counts[usize::from(path)] += 1;
             // Half of a round, the other half in the next one.
-            spray.on_fate(
-                path,
-                if (packet / 8 + usize::from(path)) % 2 == 0 { Fate::Trimmed } else { Fate::Arrived },
-            );
+            spray.on_fate(path, if (packet / 8 + usize::from(path)) % 2 == 0 { Fate::Trimmed } else { Fate::Arrived });
         }
         assert!(counts.iter().all(|count| *count == 500), "{counts:?}");
         // Nor where nothing arrives at all.

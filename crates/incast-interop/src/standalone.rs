@@ -63,11 +63,8 @@ impl Standalone {
                     continue;
                 }
                 let packet = self.payload.saturating_mul(8_000_000_000) / link.bps().max(1);
-                known[peer as usize] = Some((
-                    delay.saturating_add(link_delay),
-                    serialisation.saturating_add(packet),
-                    rate.min(link),
-                ));
+                known[peer as usize] =
+                    Some((delay.saturating_add(link_delay), serialisation.saturating_add(packet), rate.min(link)));
                 // Hosts do not forward packets.
                 if peer >= self.hosts {
                     queue.push_back(peer);

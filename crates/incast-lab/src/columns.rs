@@ -146,10 +146,7 @@ pub struct Rows<'a> {
 ///
 /// # Errors
 /// Those of the file system, a file that is not Parquet or claims more rows than it can have, and those of `each`.
-pub fn each_group<E: From<io::Error>>(
-    path: &Path,
-    each: impl FnMut(&Rows<'_>) -> Result<(), E>,
-) -> Result<(), E> {
+pub fn each_group<E: From<io::Error>>(path: &Path, each: impl FnMut(&Rows<'_>) -> Result<(), E>) -> Result<(), E> {
     each_part(path, GROUP, each)
 }
 
@@ -199,8 +196,7 @@ fn open(path: &Path) -> io::Result<SerializedFileReader<File>> {
     let reader = SerializedFileReader::new(file).map_err(io::Error::other)?;
     let rows = rows_of(&reader);
     if rows > bytes.saturating_mul(MOST_ROWS_PER_BYTE) {
-        let why =
-            format!("found {rows} rows in {bytes} bytes, expected at most {MOST_ROWS_PER_BYTE} in each");
+        let why = format!("found {rows} rows in {bytes} bytes, expected at most {MOST_ROWS_PER_BYTE} in each");
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
     Ok(reader)
@@ -294,11 +290,7 @@ impl Rows<'_> {
             .is_some_and(|logical| matches!(logical, LogicalType::Integer(integer) if !integer.is_signed))
     }
 
-    fn read<D: DataType, V>(
-        &self,
-        index: usize,
-        value: impl Fn(D::T) -> io::Result<V>,
-    ) -> io::Result<Vec<Option<V>>> {
+    fn read<D: DataType, V>(&self, index: usize, value: impl Fn(D::T) -> io::Result<V>) -> io::Result<Vec<Option<V>>> {
         let column = self.group.get_column_reader(index).map_err(io::Error::other)?;
         let mut reader = get_typed_column_reader::<D>(column);
         let optional = self.group.metadata().column(index).column_descr().max_def_level() > 0;
@@ -355,8 +347,7 @@ mod tests {
         for (step, is_read) in [(1, true), (0, false)] {
             let rows: Vec<u64> = (0..1_000_000).map(|row| row * step).collect();
             write(&path, &rows, &[u64s("number", |row: &u64| *row)], &[]).expect("written");
-            let read =
-                each_group(&path, |group| group.u64s("number").map(|cells| assert_eq!(cells[0], Some(0))));
+            let read = each_group(&path, |group| group.u64s("number").map(|cells| assert_eq!(cells[0], Some(0))));
             assert_eq!(read.is_ok(), is_read, "{read:?}");
         }
         std::fs::remove_file(&path).expect("removed");

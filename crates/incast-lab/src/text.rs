@@ -26,8 +26,7 @@ pub fn decimals(value: f64) -> usize {
 /// A value of three significant digits or so, perhaps with its error bar in the same digits.
 pub fn rounded(value: f64, error: Option<f64>) -> String {
     let decimals = decimals(value);
-    let unit =
-        if value.abs() < 1000.0 { 1.0 } else { libm::exp10(libm::floor(libm::log10(value.abs())) - 2.0) };
+    let unit = if value.abs() < 1000.0 { 1.0 } else { libm::exp10(libm::floor(libm::log10(value.abs())) - 2.0) };
     let text = |number: f64| format!("{:.decimals$}", (number / unit).round() * unit);
     let plain = |number: f64| format!("{number:.decimals$}");
     let text = |number: f64| if unit > 1.0 { text(number) } else { plain(number) };

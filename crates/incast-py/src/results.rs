@@ -1,12 +1,10 @@
 //! A results folder.
 
 use crate::{error, table::Table};
-use incast_lab::{
-    report,
-    results::{
-        export::{self, Joint},
-        verdict,
-    },
+use incast_lab::results::{
+    self,
+    export::{self, Joint},
+    verdict,
 };
 use incast_units::Time;
 use pyo3::prelude::*;
@@ -17,7 +15,7 @@ use std::path::PathBuf;
 #[pyfunction]
 pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
     let refused = |why: &dyn std::fmt::Display| error::error(py, "ResultsError", why);
-    let results = py.detach(|| report::read(&folder)).map_err(|found| refused(&found))?;
+    let results = py.detach(|| results::read::read(&folder)).map_err(|found| refused(&found))?;
     let first = &results.first().record;
     let runs: Vec<Value> = results
         .runs
@@ -50,12 +48,11 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
 pub fn table(py: Python<'_>, folders: Vec<(PathBuf, String)>, name: &str) -> PyResult<Table> {
     let read = || -> Result<Table, String> {
         let points = folders.iter().map(|(_, point)| serde_json::from_str(point));
-        let points: Vec<Map<String, Value>> =
-            points.collect::<Result<_, _>>().map_err(|why| why.to_string())?;
+        let points: Vec<Map<String, Value>> = points.collect::<Result<_, _>>().map_err(|why| why.to_string())?;
         if name == "rows" {
             let mut rows = Vec::new();
             for ((folder, _), point) in folders.iter().zip(&points) {
-                for mut row in report::read(folder).map_err(|found| found.to_string())?.rows {
+                for mut row in results::read::read(folder).map_err(|found| found.to_string())?.rows {
                     row.grid.extend(point.clone());
                     rows.push(row);
                 }
@@ -67,7 +64,7 @@ pub fn table(py: Python<'_>, folders: Vec<(PathBuf, String)>, name: &str) -> PyR
         for (((folder, _), point), cells) in folders.iter().zip(&points).zip(cells) {
             let mut joint = export::joint(folder, name).map_err(|found| found.to_string())?;
             // The folder may have runs of more seeds than the summary, by an earlier command.
-            let summary = report::read(folder).map_err(|found| found.to_string())?;
+            let summary = results::read::read(folder).map_err(|found| found.to_string())?;
             joint.parts.retain(|part| summary.runs.iter().any(|run| part.path.starts_with(&run.folder)));
             joint.names.extend(point.keys().map(|axis| format!("grid.{axis}")));
             joint.parts.iter_mut().for_each(|part| part.cells.extend(cells.iter().cloned()));

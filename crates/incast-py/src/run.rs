@@ -1,4 +1,4 @@
-//! Runs beside the interpreter: another thread simulates, this one hears signals and tells how far it is.
+//! Runs beside the interpreter: another thread simulates, this one receives signals and says how far it is.
 
 use crate::{error, scenario::Scenario};
 use incast_cli::progress::Tracker;
@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// So long what is computed may take to notice that it is to stop. Then it is left to end by itself.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Ends runs from another thread of Python: signals are heard by the main one alone.
+/// Ends runs from another thread of Python: the main one alone receives signals.
 #[pyclass(frozen, module = "incast._incast")]
 #[derive(Default)]
 pub struct Stop {
@@ -123,14 +123,14 @@ pub fn run(
                 Err(_) => return Err(error::error(py, "RunError", &"stopped")),
             }
         }
-        let heard = py.check_signals().and_then(|()| match &progress {
+        let checked = py.check_signals().and_then(|()| match &progress {
             Some(progress) if told.elapsed() >= Duration::from_millis(100) => {
                 told = Instant::now();
                 progress.call1(py, tracker.line()).map(drop)
             }
             _ => Ok(()),
         });
-        if let Err(interrupt) = heard {
+        if let Err(interrupt) = checked {
             stop.store(true, Ordering::Relaxed);
             let _ = py.detach(|| wait(PATIENCE));
             return Err(interrupt);

@@ -4,8 +4,8 @@
 
 use crate::error;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, RecordBatchIterator, RecordBatchReader,
-    StringArray, UInt64Array,
+    Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StringArray,
+    UInt64Array,
     cast::AsArray,
     ffi::FFI_ArrowSchema,
     ffi_stream::FFI_ArrowArrayStream,
@@ -93,13 +93,11 @@ impl Files {
 
     fn complete(&self, part: &Part, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let missing = |name: &str| invalid(part, format!("has no column {name}, which other runs have"));
-        let column =
-            |(field, cell): (&Arc<Field>, &Option<usize>)| match cell.and_then(|cell| part.cells.get(cell)) {
-                Some(cell) => Ok(repeat(cell, batch.num_rows())),
-                None => batch.column_by_name(field.name()).cloned().ok_or_else(|| missing(field.name())),
-            };
-        let columns =
-            self.schema.fields().iter().zip(&self.cells).map(column).collect::<Result<Vec<_>, _>>()?;
+        let column = |(field, cell): (&Arc<Field>, &Option<usize>)| match cell.and_then(|cell| part.cells.get(cell)) {
+            Some(cell) => Ok(repeat(cell, batch.num_rows())),
+            None => batch.column_by_name(field.name()).cloned().ok_or_else(|| missing(field.name())),
+        };
+        let columns = self.schema.fields().iter().zip(&self.cells).map(column).collect::<Result<Vec<_>, _>>()?;
         RecordBatch::try_new(Arc::clone(&self.schema), columns)
     }
 
@@ -159,36 +157,30 @@ impl Table {
 
     /// Of the rows of a summary: every metric, and for pooled rows the ends of its confidence interval.
     pub fn of_rows(rows: &[Row]) -> Result<Self, ArrowError> {
-        let text = |of: &dyn Fn(&Row) -> String| -> ArrayRef {
-            Arc::new(StringArray::from_iter_values(rows.iter().map(of)))
-        };
+        let text =
+            |of: &dyn Fn(&Row) -> String| -> ArrayRef { Arc::new(StringArray::from_iter_values(rows.iter().map(of))) };
         let seeds = rows.iter().map(|row| if let Seed::One(seed) = row.seed { Some(seed) } else { None });
         let mut columns: Vec<(String, ArrayRef)> = vec![
             ("scheme".into(), text(&|row| row.scheme.clone())),
             ("class".into(), text(&|row| row.class.clone())),
             ("seed".into(), Arc::new(seeds.collect::<UInt64Array>())),
-            (
-                "pooled".into(),
-                Arc::new(rows.iter().map(|row| Some(row.is_pooled())).collect::<BooleanArray>()),
-            ),
+            ("pooled".into(), Arc::new(rows.iter().map(|row| Some(row.is_pooled())).collect::<BooleanArray>())),
         ];
         for axis in rows.first().map(|row| row.grid.keys().cloned().collect::<Vec<_>>()).unwrap_or_default() {
             let values: Vec<_> = rows.iter().map(|row| row.grid.get(&axis)).collect();
-            let numbers: Option<Vec<f64>> =
-                values.iter().map(|value| value.and_then(|it| it.as_f64())).collect();
+            let numbers: Option<Vec<f64>> = values.iter().map(|value| value.and_then(|it| it.as_f64())).collect();
             let column: ArrayRef = match numbers {
                 Some(numbers) => Arc::new(Float64Array::from(numbers)),
                 None => {
-                    let texts = values.iter().map(|value| {
-                        value.map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned))
-                    });
+                    let texts = values
+                        .iter()
+                        .map(|value| value.map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned)));
                     Arc::new(texts.collect::<StringArray>())
                 }
             };
             columns.push((format!("grid.{axis}"), column));
         }
-        columns
-            .push(("runs".into(), Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.runs)))));
+        columns.push(("runs".into(), Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.runs)))));
         for metric in METRICS {
             let numbers = rows.iter().map(|row| row.number(metric.name)).collect::<Float64Array>();
             columns.push((metric.name.to_owned(), Arc::new(numbers)));
@@ -202,9 +194,8 @@ impl Table {
                 columns.push((format!("{}.high", metric.name), Arc::new(high)));
             }
         }
-        let batch = RecordBatch::try_from_iter_with_nullable(
-            columns.into_iter().map(|(name, column)| (name, column, true)),
-        )?;
+        let batch =
+            RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true)))?;
         Ok(Self { schema: batch.schema(), source: Source::Memory(Arc::new(vec![batch])) })
     }
 
@@ -262,9 +253,9 @@ impl Table {
     /// Of these columns alone, in this order; the others are not read.
     fn select(&self, columns: Vec<String>) -> PyResult<Self> {
         let place = |name: &String| {
-            self.schema.index_of(name).map_err(|_| {
-                PyKeyError::new_err(format!("no column {name}; there are {}", self.columns().join(", ")))
-            })
+            self.schema
+                .index_of(name)
+                .map_err(|_| PyKeyError::new_err(format!("no column {name}; there are {}", self.columns().join(", "))))
         };
         let places = columns.iter().map(place).collect::<PyResult<Vec<usize>>>()?;
         let wrong = |why: ArrowError| PyIndexError::new_err(why.to_string());
@@ -305,8 +296,7 @@ impl Table {
 
     /// Arrow's C schema, in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema =
-            FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(|why| Self::refused(py, &why))?;
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(|why| Self::refused(py, &why))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
@@ -335,26 +325,14 @@ impl Table {
                 }
                 DataType::UInt32 => {
                     kind = "u4";
-                    array
-                        .as_primitive::<UInt32Type>()
-                        .values()
-                        .iter()
-                        .for_each(|it| bytes.extend(it.to_le_bytes()));
+                    array.as_primitive::<UInt32Type>().values().iter().for_each(|it| bytes.extend(it.to_le_bytes()));
                 }
                 DataType::UInt64 => {
                     kind = "u8";
-                    array
-                        .as_primitive::<UInt64Type>()
-                        .values()
-                        .iter()
-                        .for_each(|it| bytes.extend(it.to_le_bytes()));
+                    array.as_primitive::<UInt64Type>().values().iter().for_each(|it| bytes.extend(it.to_le_bytes()));
                 }
                 DataType::Float64 => {
-                    array
-                        .as_primitive::<Float64Type>()
-                        .values()
-                        .iter()
-                        .for_each(|it| bytes.extend(it.to_le_bytes()));
+                    array.as_primitive::<Float64Type>().values().iter().for_each(|it| bytes.extend(it.to_le_bytes()));
                 }
                 DataType::Boolean => {
                     kind = "?";
@@ -377,9 +355,8 @@ impl Table {
         }
         let has_nulls = kind != "str" && arrays.iter().any(|array| array.null_count() > 0);
         let valid = has_nulls.then(|| {
-            let valid = |array: &&ArrayRef| {
-                (0..array.len()).map(|row| u8::from(array.is_valid(row))).collect::<Vec<_>>()
-            };
+            let valid =
+                |array: &&ArrayRef| (0..array.len()).map(|row| u8::from(array.is_valid(row))).collect::<Vec<_>>();
             PyBytes::new(py, &arrays.iter().flat_map(valid).collect::<Vec<u8>>())
         });
         Ok((kind, PyBytes::new(py, &bytes), valid, PyList::new(py, distinct)?))

@@ -50,8 +50,7 @@ impl Grammar {
         };
         let range = |why| UnitError::Range { found: text.to_owned(), what: self.what, why };
         let trimmed = text.trim();
-        let split =
-            trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
+        let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
         let (number, suffix) = trimmed.split_at(split);
         let suffix = suffix.trim_start();
         let multiplier =
@@ -62,9 +61,7 @@ impl Grammar {
         }
         let digits = |s: &str| -> Result<u128, UnitError> {
             s.bytes().filter(|b| *b != b'_').try_fold(0u128, |acc, b| {
-                acc.checked_mul(10)
-                    .and_then(|a| a.checked_add(u128::from(b - b'0')))
-                    .ok_or_else(|| range("too large"))
+                acc.checked_mul(10).and_then(|a| a.checked_add(u128::from(b - b'0'))).ok_or_else(|| range("too large"))
             })
         };
         let fraction = fraction.replace('_', "");

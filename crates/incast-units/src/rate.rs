@@ -93,13 +93,7 @@ impl fmt::Display for Rate {
         write_exact(
             f,
             self.0,
-            &[
-                ("Tbps", 1_000_000_000_000),
-                ("Gbps", 1_000_000_000),
-                ("Mbps", 1_000_000),
-                ("Kbps", 1_000),
-                ("bps", 1),
-            ],
+            &[("Tbps", 1_000_000_000_000), ("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("Kbps", 1_000), ("bps", 1)],
         )
     }
 }
@@ -243,10 +237,7 @@ mod tests {
         for (gbps, ns) in [(100, 83), (400, 20)] {
             let mut serializer = Serializer::new(Rate::from_gbps(gbps), Rounding::WholeNanoseconds);
             let first = serializer.end(Time::ZERO, 1048, false);
-            assert_eq!(
-                (first, serializer.end(first, 1048, true)),
-                (Time::from_ns(ns), Time::from_ns(2 * ns))
-            );
+            assert_eq!((first, serializer.end(first, 1048, true)), (Time::from_ns(ns), Time::from_ns(2 * ns)));
             assert_eq!(serializer.ps_per_byte(), 0);
         }
         assert_eq!(Rounding::WholeNanoseconds.of(Time::from_ps(5_999)), Time::from_ns(5));

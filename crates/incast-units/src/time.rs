@@ -155,9 +155,7 @@ mod tests {
         assert_eq!("0.5 us".parse(), Ok(Time::from_ns(500)));
         assert_eq!("12.345678us".parse(), Ok(Time::from_ps(12_345_678)));
         assert_eq!("1_000ns".parse(), Ok(Time::from_us(1)));
-        for wrong in
-            ["", "us", "-1us", "1", "1 parsec", "1.2.3us", ".us", "0.5ps", "99999999999s", "NaN", "1e3us"]
-        {
+        for wrong in ["", "us", "-1us", "1", "1 parsec", "1.2.3us", ".us", "0.5ps", "99999999999s", "NaN", "1e3us"] {
             assert!(wrong.parse::<Time>().is_err(), "{wrong}");
         }
     }

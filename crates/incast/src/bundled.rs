@@ -59,8 +59,7 @@ impl Located {
         if path.is_file() {
             return Ok(path.to_owned());
         }
-        let (below, _) =
-            find(&path.to_string_lossy()).map_err(|fault| RunError::from(ScenarioError::from(*fault)))?;
+        let (below, _) = find(&path.to_string_lossy()).map_err(|fault| RunError::from(ScenarioError::from(*fault)))?;
         self.bundled(below)
     }
 

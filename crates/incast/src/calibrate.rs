@@ -70,8 +70,7 @@ fn make(arguments: &arguments::CalibrateMarimo) -> End {
         }
     };
     if let Some(path) = &arguments.write_samples
-        && let Err(error) =
-            atomic::write(path, |file| file.write_all(calibrate::write_samples(&samples).as_bytes()))
+        && let Err(error) = atomic::write(path, |file| file.write_all(calibrate::write_samples(&samples).as_bytes()))
     {
         output::error(&format!("{}: {error}", path.display()));
         return End::Failed;
@@ -84,8 +83,7 @@ fn make(arguments: &arguments::CalibrateMarimo) -> End {
     };
     let report = report(&fit);
     let mut comments = vec![
-        "Marimo's f: load of the bottleneck at shares of marked packets of 0/64 to 64/64, in 65536ths"
-            .to_owned(),
+        "Marimo's f: load of the bottleneck at shares of marked packets of 0/64 to 64/64, in 65536ths".to_owned(),
         format!("made by: incast {}", command(arguments)),
         origin,
     ];

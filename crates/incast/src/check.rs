@@ -96,12 +96,7 @@ fn describe(plan: &Plan) -> String {
         cores()
     );
     let available = available_memory().map(|available| format!("; {} are available", bytes(available)));
-    let _ = writeln!(
-        text,
-        "#   {} of memory for the largest run{}\n",
-        bytes(memory),
-        available.unwrap_or_default()
-    );
+    let _ = writeln!(text, "#   {} of memory for the largest run{}\n", bytes(memory), available.unwrap_or_default());
     text
 }
 

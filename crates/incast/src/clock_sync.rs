@@ -76,8 +76,7 @@ fn table(found: &Synchronisation) -> Table {
     ]);
     for row in &found.rows {
         let window = row.window.map_or("all".to_owned(), |window| window.to_string());
-        let errors =
-            [row.mean_ns, row.p99_ns, row.max_ns, row.next_mean_ns, row.next_p99_ns, row.next_max_ns];
+        let errors = [row.mean_ns, row.p99_ns, row.max_ns, row.next_mean_ns, row.next_p99_ns, row.next_max_ns];
         let mut cells = vec![Cell::new(row.method.name())];
         let numbers = [window].into_iter().chain(errors.iter().map(|error| format!("{error:.1}")));
         cells.extend(numbers.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));

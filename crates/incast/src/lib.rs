@@ -17,6 +17,7 @@ pub mod progress;
 mod report;
 mod reproduce;
 mod run;
+mod running;
 mod schema;
 mod shards;
 mod show;

@@ -22,8 +22,7 @@ pub fn data(text: &str) {
 /// Columns of the terminal: those that `COLUMNS` says, or those it has; 100 for a file or a pipe.
 pub fn width() -> usize {
     const LEAST: usize = 40;
-    let said =
-        std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
     let seen = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     said.or_else(seen).unwrap_or(100).max(LEAST)
 }

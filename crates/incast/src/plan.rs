@@ -98,10 +98,7 @@ impl Choice<'_> {
         let plan = Plan::new(scenario, None, &only)?;
         let count = plan.runs.len();
         let Some(run) = plan.runs.into_iter().next() else {
-            return Err(RunError::Only {
-                found: self.only.join(","),
-                message: "no run fits all of it".into(),
-            });
+            return Err(RunError::Only { found: self.only.join(","), message: "no run fits all of it".into() });
         };
         if count > 1 {
             let grid = run.grid.iter().map(|(path, value)| format!(", {path} = {value}"));

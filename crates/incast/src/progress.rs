@@ -25,12 +25,7 @@ pub fn observer(scenario: &str, quiet: bool) -> Box<dyn Observer> {
         bar.set_prefix(scenario.to_owned());
         bar
     });
-    Box::new(Reporter {
-        scenario: scenario.to_owned(),
-        bar,
-        tracker: Tracker::default(),
-        last_line: Mutex::default(),
-    })
+    Box::new(Reporter { scenario: scenario.to_owned(), bar, tracker: Tracker::default(), last_line: Mutex::default() })
 }
 
 struct Silent;

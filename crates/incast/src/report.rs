@@ -38,11 +38,7 @@ fn open(path: &Path) {
     let status = Command::new(OPEN).arg(path).stdin(quiet()).stdout(quiet()).stderr(quiet()).status();
     match status {
         Ok(status) if status.success() => {}
-        Ok(status) => {
-            output::message(&format!("warning: {OPEN} ended with {status}; open the file yourself"))
-        }
-        Err(error) => {
-            output::message(&format!("warning: {OPEN} did not start ({error}); open the file yourself"))
-        }
+        Ok(status) => output::message(&format!("warning: {OPEN} ended with {status}; open the file yourself")),
+        Err(error) => output::message(&format!("warning: {OPEN} did not start ({error}); open the file yourself")),
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     End,
     arguments::Reproduce,
     bundled::{self, Head, Unpacked},
-    output, plan, run,
+    output, plan, run, running,
 };
 use incast_lab::{
     results::claims::Status,
@@ -54,8 +54,7 @@ pub fn reproduce(arguments: &Reproduce) -> End {
             }
         },
     };
-    let folder =
-        unpacked.as_ref().map(Unpacked::folder).or(arguments.from.as_deref()).unwrap_or(Path::new("."));
+    let folder = unpacked.as_ref().map(Unpacked::folder).or(arguments.from.as_deref()).unwrap_or(Path::new("."));
     if arguments.list || (arguments.names.is_empty() && !arguments.all) {
         output::data(&list(&chosen, folder, arguments.json));
         return End::Done;
@@ -64,7 +63,7 @@ pub fn reproduce(arguments: &Reproduce) -> End {
         chosen.iter().map(|entry| (entry.name.clone(), folder.join(&entry.file))).collect();
     let plans = plan::load(&files, &arguments.sets, arguments.short, arguments.seeds, &Only::default());
     drop(unpacked);
-    run::end(plans.and_then(|plans| {
+    running::end(plans.and_then(|plans| {
         let (finished, end) = run::run_all(&plans, &arguments.running, arguments.json)?;
         output::data(&if arguments.json { to_json(&plans, &finished) } else { overview(&plans, &finished) });
         Ok(end)
@@ -73,16 +72,13 @@ pub fn reproduce(arguments: &Reproduce) -> End {
 
 fn bundled_entries() -> Vec<Entry> {
     let files = bundled::files().iter();
-    files
-        .filter_map(|(path, content)| entry(path, || String::from_utf8_lossy(content).into_owned()))
-        .collect()
+    files.filter_map(|(path, content)| entry(path, || String::from_utf8_lossy(content).into_owned())).collect()
 }
 
 /// The scenarios of the systems in a folder.
 fn entries_in(folder: &Path) -> Result<Vec<Entry>, String> {
     let mut files = Vec::new();
-    collect(folder, "", &mut files)
-        .map_err(|error| format!("{}: cannot be read: {error}", folder.display()))?;
+    collect(folder, "", &mut files).map_err(|error| format!("{}: cannot be read: {error}", folder.display()))?;
     files.sort();
     // What cannot be read now is reported when it is loaded.
     let read = |path: &String| entry(path, || fs::read_to_string(folder.join(path)).unwrap_or_default());
@@ -136,14 +132,10 @@ fn unknown(name: &str, entries: &[Entry]) -> String {
     let mut names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     let mut systems: Vec<&str> = names.iter().filter_map(|name| name.split('/').next()).collect();
     systems.dedup();
-    let allowed =
-        if systems.is_empty() { "none: there are no such scenarios".to_owned() } else { systems.join(", ") };
+    let allowed = if systems.is_empty() { "none: there are no such scenarios".to_owned() } else { systems.join(", ") };
     names.extend(systems);
     let hint = nearest(name, names).map(|near| format!(" (did you mean \"{near}\"?)"));
-    format!(
-        "{name}: no such scenario or system, systems are {allowed}; --list shows all{}",
-        hint.unwrap_or_default()
-    )
+    format!("{name}: no such scenario or system, systems are {allowed}; --list shows all{}", hint.unwrap_or_default())
 }
 
 /// Runs and CPU seconds of a form of a scenario; `None` if it cannot be loaded.
@@ -177,10 +169,7 @@ fn list(entries: &[Entry], folder: &Path, json: bool) -> String {
         let (full, short) = costs(entry);
         let full = full.map_or_else(|| "cannot be loaded: see `incast check`".to_owned(), say);
         let short = short.map_or_else(String::new, |cost| format!("; --short: {}", say(cost)));
-        format!(
-            "{}\n    {}\n    source: {}\n    {full}{short}\n",
-            entry.name, entry.head.describe, entry.head.source
-        )
+        format!("{}\n    {}\n    source: {}\n    {full}{short}\n", entry.name, entry.head.describe, entry.head.source)
     });
     text.collect::<Vec<_>>().join("\n")
 }
@@ -205,9 +194,8 @@ fn to_json(plans: &[(String, Plan)], finished: &[Finished]) -> String {
         value.to_string()
     };
     let all = || plans.iter().zip(finished);
-    let rows: Vec<String> = all()
-        .flat_map(|((name, _), one)| one.rows.iter().map(|row| with(name, serde_json::to_value(row))))
-        .collect();
+    let rows: Vec<String> =
+        all().flat_map(|((name, _), one)| one.rows.iter().map(|row| with(name, serde_json::to_value(row)))).collect();
     let claims: Vec<String> = all()
         .flat_map(|((name, _), one)| one.claims.iter().map(|claim| with(name, serde_json::to_value(claim))))
         .collect();

@@ -9,7 +9,7 @@ use crate::{
     End,
     arguments::{self, Running, Selection},
     interrupt, output, plan, progress,
-    run::{end, extent, options, tell, tell_failures},
+    running::{end, extent, options, tell, tell_failures},
 };
 use incast_lab::{
     atomic,
@@ -152,10 +152,7 @@ impl Sharded {
             return Some(format!("is of incast {}, and the other of {}", self.version, other.version));
         }
         if self.shards != other.shards {
-            return Some(format!(
-                "has {} shards, and the other {}; choose another --out",
-                self.shards, other.shards
-            ));
+            return Some(format!("has {} shards, and the other {}; choose another --out", self.shards, other.shards));
         }
         let names = |plan: &Self| plan.scenarios.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
         if names(self) != names(other) {
@@ -173,9 +170,9 @@ impl Sharded {
         fn runs(of: &OfScenario) -> Vec<&str> {
             of.runs.iter().map(|run| run.folder.as_str()).collect()
         }
-        pairs().find(|(a, b)| runs(a) != runs(b)).map(|(one, _)| {
-            format!("has other runs of {}: --only or --seeds differ; choose another --out", one.name)
-        })
+        pairs()
+            .find(|(a, b)| runs(a) != runs(b))
+            .map(|(one, _)| format!("has other runs of {}: --only or --seeds differ; choose another --out", one.name))
     }
 
     /// Refuses a plan in a file that is not this one.
@@ -223,11 +220,9 @@ fn is_shard(folder: &Path) -> bool {
 pub fn plan(arguments: &arguments::Plan) -> End {
     end(plan::plans(&arguments.selection).and_then(|plans| {
         let sharded = Sharded::new(&plans, &arguments.selection, arguments.shards.into())?;
-        let script = (arguments.engine)
-            .map(|engine| engines::script(engine, &sharded, &plans, arguments))
-            .transpose()?;
-        fs::create_dir_all(&arguments.out)
-            .map_err(|source| RunError::Files { path: arguments.out.clone(), source })?;
+        let script =
+            (arguments.engine).map(|engine| engines::script(engine, &sharded, &plans, arguments)).transpose()?;
+        fs::create_dir_all(&arguments.out).map_err(|source| RunError::Files { path: arguments.out.clone(), source })?;
         let path = arguments.out.join(FILE);
         match Sharded::read(&path)? {
             Some(found) => sharded.require_same(&path, &found)?,
@@ -271,15 +266,12 @@ pub fn run(
     }
     let mut parts = Vec::new();
     for ((_, plan), scenario) in plans.into_iter().zip(&sharded.scenarios) {
-        let folders: BTreeSet<String> = (scenario.runs.iter())
-            .filter(|run| run.shard == shard.number)
-            .map(|run| run.folder.clone())
-            .collect();
+        let folders: BTreeSet<String> =
+            (scenario.runs.iter()).filter(|run| run.shard == shard.number).map(|run| run.folder.clone()).collect();
         parts.extend((!folders.is_empty()).then(|| plan.part(&folders)));
     }
     parts.iter().try_for_each(|part| folder::check(&options.out, &part.scenario.name))?;
-    fs::create_dir_all(&options.out)
-        .map_err(|source| RunError::Files { path: options.out.clone(), source })?;
+    fs::create_dir_all(&options.out).map_err(|source| RunError::Files { path: options.out.clone(), source })?;
     sharded.write(&own)?;
     let stop = interrupt::flag("interrupted: what is finished is kept; the same command continues");
     let (mut done, mut planned, mut failed) = (0, 0, false);
@@ -306,10 +298,7 @@ pub fn run(
     if stop.load(Ordering::Relaxed) {
         output::message(&format!("interrupted: {done} of {planned} runs of shard {shard} are done"));
     } else {
-        output::data(&format!(
-            "shard {shard}: {done} of {planned} runs are done: {}\n",
-            options.out.display()
-        ));
+        output::data(&format!("shard {shard}: {done} of {planned} runs are done: {}\n", options.out.display()));
     }
     Ok(if failed || done < planned { End::Failed } else { End::Done })
 }
@@ -332,8 +321,7 @@ fn gather_all(arguments: &arguments::Gather) -> Result<End, RunError> {
         short: sharded.selection.short,
     };
     if let Some(gone) = selection.scenarios.iter().find(|file| file.is_absolute() && !file.is_file()) {
-        let message =
-            format!("its scenario {} is not there; --scenario says where it is now", gone.display());
+        let message = format!("its scenario {} is not there; --scenario says where it is now", gone.display());
         return Err(RunError::Plan { found: path.display().to_string(), message });
     }
     let plans = plan::plans(&selection)?;

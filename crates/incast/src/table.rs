@@ -9,8 +9,10 @@ use crate::{
 use clap::Parser;
 use incast_lab::{
     VERSION,
-    report::{self, Summary},
-    results::compact::{self, Layout, Table},
+    results::{
+        compact::{self, Layout, Table},
+        read::{self, Summary},
+    },
     run::{
         Plan, RunError,
         only::Only,
@@ -48,11 +50,11 @@ pub fn table(arguments: &arguments::Table) -> End {
     }
     // clap insists on one of both.
     let folder = arguments.folder.clone().unwrap_or_default();
-    let summary = match report::summary(&folder) {
+    let summary = match read::summary(&folder) {
         Ok(summary) => summary,
         Err(error) => {
             output::error(&error);
-            return if error.is_bad_input() { End::BadInput } else { End::Failed };
+            return End::BadInput;
         }
     };
     if !arguments.update.is_empty() {
@@ -60,11 +62,7 @@ pub fn table(arguments: &arguments::Table) -> End {
     }
     match tables(&summary, &arguments.style) {
         Ok(tables) => {
-            output::data(&if arguments.markdown {
-                page(&summary, &tables)
-            } else {
-                terminal(&summary, &tables)
-            });
+            output::data(&if arguments.markdown { page(&summary, &tables) } else { terminal(&summary, &tables) });
             End::Done
         }
         Err(message) => {
@@ -79,9 +77,7 @@ fn tables(summary: &Summary, style: &TableStyle) -> Result<Vec<Table>, String> {
     if columns.is_empty() {
         return Err(format!("{} has no [table] columns: --columns says which numbers", summary.name));
     }
-    if let Some(column) =
-        columns.iter().find(|column| !summary.rows.iter().any(|row| row.class == column.class))
-    {
+    if let Some(column) = columns.iter().find(|column| !summary.rows.iter().any(|row| row.class == column.class)) {
         let mut classes: Vec<&str> = summary.rows.iter().map(|row| row.class.as_str()).collect();
         classes.sort_unstable();
         classes.dedup();
@@ -133,10 +129,7 @@ fn end_mark(summary: &Summary) -> Result<String, String> {
         for first in first_digests(&full) {
             let (run, digest) = first.map_err(|error| error.to_string())?;
             if summary.digests.get(run) != Some(&digest) {
-                return Err(format!(
-                    "{run}: incast {VERSION} has another result than {}: {again}",
-                    summary.version
-                ));
+                return Err(format!("{run}: incast {VERSION} has another result than {}: {again}", summary.version));
             }
         }
     }
@@ -232,8 +225,7 @@ fn tables_of(text: &str) -> Result<Vec<(usize, String, String)>, String> {
             found.push((number + 1, name.to_owned(), String::new()));
         } else if line.starts_with(END) {
             let open = found.last_mut().filter(|(_, _, end)| end.is_empty());
-            open.ok_or_else(|| format!("line {}: a table ends that has not begun", number + 1))?.2 =
-                line.to_owned();
+            open.ok_or_else(|| format!("line {}: a table ends that has not begun", number + 1))?.2 = line.to_owned();
         }
     }
     Ok(found)
@@ -260,8 +252,7 @@ fn rewritten(text: &str, summary: &Summary, end_mark: &str) -> Result<(String, u
         let close = after.find(CLOSE).ok_or_else(|| at(format!("the comment has no {CLOSE}")))?;
         let body = &after[close + CLOSE.len()..];
         let end = body.find(END).ok_or_else(|| at(format!("the table has no {END} {CLOSE}")))?;
-        let after_end =
-            body[end..].find(CLOSE).ok_or_else(|| at(format!("the end of the table has no {CLOSE}")))?;
+        let after_end = body[end..].find(CLOSE).ok_or_else(|| at(format!("the end of the table has no {CLOSE}")))?;
         let after_end = end + after_end + CLOSE.len();
         if body[..end].contains(BEGIN) {
             return Err(at(format!("another table begins before {END}")));

@@ -79,8 +79,7 @@ fn trace_one(arguments: &arguments::Trace) -> Result<(), TraceError> {
         trace::write(path, |out| perfetto::write(&traced, out)).map_err(files_error(path))?;
     }
     if let Some(path) = &arguments.pcapng {
-        trace::write(path, |out| pcapng::write(&traced, arguments.snaplen, out))
-            .map_err(files_error(path))?;
+        trace::write(path, |out| pcapng::write(&traced, arguments.snaplen, out)).map_err(files_error(path))?;
     }
     output::data(&digest::render(&traced));
     if traced.outcome.packets.is_empty() {

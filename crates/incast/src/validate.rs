@@ -73,9 +73,7 @@ pub fn validate(arguments: &arguments::Validate) -> End {
     for case in wanted {
         let compared = match case {
             Case::Ns3(case) => compare(case, &options(NS3)).map(|one| Either::Ns3(Box::new(one))),
-            Case::Htsim(case) => {
-                htsim::compare(case, &options(HTSIM)).map(|one| Either::Htsim(Box::new(one)))
-            }
+            Case::Htsim(case) => htsim::compare(case, &options(HTSIM)).map(|one| Either::Htsim(Box::new(one))),
         };
         match compared {
             Ok(compared) => {

@@ -12,19 +12,12 @@
 //! `make soak` runs it for an hour. Environment: `INCAST_SOAK`, seconds; `INCAST_SEED`, the first seed, which is 1 in the
 //! short form and else that of the clock.
 
-#[path = "../../incast-sim/tests/reference/mod.rs"]
-// It also has a base RTT, which tests of its own compare.
-#[allow(dead_code, unused_imports)]
-mod reference;
-
 use incast_cc::{
     parameters::{ParameterInfo, Raw},
     registry::{AGENTS, LAWS, UNDERLAYS},
 };
 use incast_lab::scenario::{Form, Run, Scenario, schema};
-use incast_sim::{
-    Config, Outcome, SimulationError, config::Probes, outcome::FlowRecord, simulate, simulate_observed,
-};
+use incast_sim::{Config, Outcome, SimulationError, config::Probes, outcome::FlowRecord, simulate, simulate_observed};
 use incast_units::Time;
 use serde_json::{Map, Value, json};
 use std::{
@@ -240,8 +233,7 @@ fn alternatives() -> Vec<Vec<String>> {
         named("law", &mut LAWS.iter().map(|law| law.name)),
         named(
             "topology",
-            &mut ["single-switch", "dumbbell", "leaf-spine", "fat-tree", "clos3", "chain", "ring"]
-                .into_iter(),
+            &mut ["single-switch", "dumbbell", "leaf-spine", "fat-tree", "clos3", "chain", "ring"].into_iter(),
         ),
         named("workload", &mut ["poisson", "incast", "permutation", "all-to-all", "long", "rpc"].into_iter()),
     ]
@@ -281,13 +273,9 @@ fn features(options: &[String], draw: &mut Draw) -> BTreeSet<String> {
 }
 
 fn link(on: &BTreeSet<String>, draw: &mut Draw) -> Value {
-    let rate = if on.contains("unequal links") {
-        draw.of(&["10Gbps", "25Gbps", "56Gbps", "400Gbps"])
-    } else {
-        "100Gbps"
-    };
-    let delay =
-        if on.contains("zero delay") { draw.of(&["0ns", "1ps", "1us"]) } else { draw.of(&["1us", "300ns"]) };
+    let rate =
+        if on.contains("unequal links") { draw.of(&["10Gbps", "25Gbps", "56Gbps", "400Gbps"]) } else { "100Gbps" };
+    let delay = if on.contains("zero delay") { draw.of(&["0ns", "1ps", "1us"]) } else { draw.of(&["1us", "300ns"]) };
     let mut link = json!({"rate": rate, "delay": delay});
     if on.contains("loss") {
         link["loss"] = json!(draw.of(&[0.001, 0.02, 0.1]));
@@ -307,9 +295,7 @@ fn scenario(on: &BTreeSet<String>, root: &Value, draw: &mut Draw) -> Option<Stri
         "dumbbell" => &[("left", 3), ("right", 3)],
         "leaf-spine" => &[("leaves", 2), ("spines", 2), ("hosts_per_leaf", 3)],
         "fat-tree" => &[("k", 4)],
-        "clos3" => {
-            &[("pods", 2), ("tors_per_pod", 2), ("aggs_per_pod", 2), ("cores", 2), ("hosts_per_tor", 2)]
-        }
+        "clos3" => &[("pods", 2), ("tors_per_pod", 2), ("aggs_per_pod", 2), ("cores", 2), ("hosts_per_tor", 2)],
         _ => &[("switches", 3), ("hosts_per_switch", 2)],
     };
     let links: &[&str] = match topology.as_str() {
@@ -366,8 +352,7 @@ fn scenario(on: &BTreeSet<String>, root: &Value, draw: &mut Draw) -> Option<Stri
         let keys = root["$defs"][definition]["properties"].as_object()?;
         for (key, part) in keys {
             let feature = format!("{section}.{key}");
-            let kind =
-                kinds(part, root).into_iter().find(|(kind, _)| on.contains(&format!("{feature} {kind}")));
+            let kind = kinds(part, root).into_iter().find(|(kind, _)| on.contains(&format!("{feature} {kind}")));
             let part = match kind {
                 Some((_, part)) => part,
                 None if on.contains(&feature) => part,
@@ -433,9 +418,7 @@ fn check(outcome: &Outcome, run: &Run, estimates: bool) -> Result<(), String> {
     if let Some(flow) = outcome.flows.iter().find(|flow| flow.delivered_bytes > flow.bytes) {
         return Err(format!("a flow has more bytes delivered than it has: {flow:?}"));
     }
-    if let Some(flow) =
-        outcome.flows.iter().find(|flow| outcome.complete && flow.delivered_bytes < flow.bytes)
-    {
+    if let Some(flow) = outcome.flows.iter().find(|flow| outcome.complete && flow.delivered_bytes < flow.bytes) {
         return Err(format!("all is said to be done, but for {flow:?}"));
     }
     let again = outcome.flows.iter().any(|flow| flow.retransmitted_bytes > 0 || flow.timeouts > 0);
@@ -575,11 +558,11 @@ fn compare(run: &Run) -> Result<bool, String> {
         Ok::<Config, String>(config)
     };
     let covered = config()?;
-    if !reference::covers(&covered) {
+    if !incast_reference::covers(&covered) {
         return Ok(false);
     }
     let outcome = simulate(config()?).map_err(|error| error.to_string())?;
-    match reference::Summary::of(&outcome).difference(&reference::simulate(&covered)) {
+    match incast_reference::Summary::of(&outcome).difference(&incast_reference::simulate(&covered)) {
         None => Ok(true),
         // It would not notice, and go on.
         Some(_) if outcome.deadlock.is_some() => Ok(false),

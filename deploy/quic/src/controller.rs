@@ -41,8 +41,7 @@ impl congestion_controller::Endpoint for Endpoint {
 
     fn new_congestion_controller(&mut self, path_info: PathInfo<'_>) -> Self::CongestionController {
         let link = Arc::new(Link::default());
-        let controller =
-            Controller::new(Arc::clone(&self.settings), Arc::clone(&link), path_info.max_datagram_size);
+        let controller = Controller::new(Arc::clone(&self.settings), Arc::clone(&link), path_info.max_datagram_size);
         Monitored::new(controller, link)
     }
 }
@@ -180,8 +179,7 @@ impl Controller {
     }
 
     fn record(&self, core: &Connection, now: Timestamp) {
-        let since =
-            self.times.map_or_else(Default::default, |(first, _)| now.saturating_duration_since(first));
+        let since = self.times.map_or_else(Default::default, |(first, _)| now.saturating_duration_since(first));
         self.link.push(Epoch {
             epoch: core.epochs(),
             time_us: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
@@ -295,8 +293,7 @@ impl CongestionController for Controller {
         if let Some((_, last)) = &mut self.times {
             *last = ack_receive_time;
         }
-        let acked =
-            self.ledger.on_acked(bytes_acknowledged as u64, newest_acked_packet_info, self.full.into());
+        let acked = self.ledger.on_acked(bytes_acknowledged as u64, newest_acked_packet_info, self.full.into());
         // s2n-quic stays undecided for good if all ten packets of its test are lost, and sends without ECT meanwhile.
         if self.undecided.is_some_and(|from| acked.position > from) {
             self.fall_back();
@@ -367,12 +364,7 @@ impl CongestionController for Controller {
         self.leave_slow_start(before, SlowStartExitCause::PacketLoss, publisher);
     }
 
-    fn on_explicit_congestion<Pub: Publisher>(
-        &mut self,
-        ce_count: u64,
-        _event_time: Timestamp,
-        _publisher: &mut Pub,
-    ) {
+    fn on_explicit_congestion<Pub: Publisher>(&mut self, ce_count: u64, _event_time: Timestamp, _publisher: &mut Pub) {
         // The bytes of the same frame come next; only with them is it known what the marks are a share of.
         self.marked = self.marked.saturating_add(u32::try_from(ce_count).unwrap_or(u32::MAX));
     }

@@ -155,7 +155,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// The state of ECN, as last heard.
+    /// The state of ECN, as last reported.
     pub fn ecn(&self) -> EcnState {
         EcnState::from_code(self.ecn.load(Relaxed))
     }
@@ -342,12 +342,7 @@ impl<C: CongestionController> CongestionController for Monitored<C> {
         );
         self.link.set_window(self.inner.congestion_window());
     }
-    fn on_explicit_congestion<Pub: Publisher>(
-        &mut self,
-        ce_count: u64,
-        event_time: Timestamp,
-        publisher: &mut Pub,
-    ) {
+    fn on_explicit_congestion<Pub: Publisher>(&mut self, ce_count: u64, event_time: Timestamp, publisher: &mut Pub) {
         self.link.ce_packets.fetch_add(ce_count, Relaxed);
         self.inner.on_explicit_congestion(ce_count, event_time, publisher);
         self.link.set_window(self.inner.congestion_window());
@@ -391,7 +386,7 @@ pub struct Monitor;
 pub struct Watch {
     paths: Vec<(u64, Arc<Link>)>,
     active: u64,
-    /// Exponent of the timeout, as last heard.
+    /// Exponent of the timeout, as last reported.
     backoff: std::cell::Cell<u32>,
 }
 
@@ -415,35 +410,20 @@ impl Subscriber for Monitor {
         Watch::default()
     }
 
-    fn on_pacing_rate_updated(
-        &mut self,
-        watch: &mut Watch,
-        _meta: &ConnectionMeta,
-        event: &events::PacingRateUpdated,
-    ) {
+    fn on_pacing_rate_updated(&mut self, watch: &mut Watch, _meta: &ConnectionMeta, event: &events::PacingRateUpdated) {
         if let Some(link) = OFFERED.take() {
             watch.paths.retain(|(known, _)| *known != event.path_id);
             watch.paths.push((event.path_id, link));
         }
     }
 
-    fn on_ecn_state_changed(
-        &mut self,
-        watch: &mut Watch,
-        _meta: &ConnectionMeta,
-        event: &events::EcnStateChanged<'_>,
-    ) {
+    fn on_ecn_state_changed(&mut self, watch: &mut Watch, _meta: &ConnectionMeta, event: &events::EcnStateChanged<'_>) {
         if let Some(link) = watch.path(event.path.id) {
             link.set_ecn(EcnState::from_event(&event.state));
         }
     }
 
-    fn on_recovery_metrics(
-        &mut self,
-        watch: &mut Watch,
-        _meta: &ConnectionMeta,
-        event: &events::RecoveryMetrics<'_>,
-    ) {
+    fn on_recovery_metrics(&mut self, watch: &mut Watch, _meta: &ConnectionMeta, event: &events::RecoveryMetrics<'_>) {
         if event.path.is_active {
             watch.active = event.path.id;
         }

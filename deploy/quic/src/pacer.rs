@@ -44,8 +44,7 @@ impl Pacer {
         }
         // N = 5/4, and 2 while the window doubles: what is saved here must not limit instead of the window.
         let (numerator, denominator) = if slow_start { (1, 2) } else { (4, 5) };
-        let nanos =
-            u128::from(burst) * rtt.as_nanos() * numerator / (denominator * u128::from(window.max(1)));
+        let nanos = u128::from(burst) * rtt.as_nanos() * numerator / (denominator * u128::from(window.max(1)));
         let pause = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(rtt);
         let from = self.departure.map_or(now, |departure| departure.max(now));
         self.departure = from.checked_add(pause).or(Some(from));

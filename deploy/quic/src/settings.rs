@@ -49,8 +49,7 @@ impl Settings {
     /// An unknown parameter, a wrong kind, or a value that is not allowed.
     pub fn new(given: &[(String, Raw)]) -> Result<Self, ParameterError> {
         let base_rtt = Time::from_us(96);
-        let path =
-            Path { rate: Rate::from_gbps(1), base_rtt, mss: FULL, wire_mss: FULL, rto_min: Time::from_ms(1) };
+        let path = Path::new(Rate::from_gbps(1), base_rtt, FULL, FULL);
         debug_assert_eq!(path.bdp(), Bytes::new(INITIAL_WINDOW * u64::from(FULL)));
         let constants = Marimo::resolve(&path, given)?;
         let (config, table) = constants.core();
@@ -77,11 +76,9 @@ impl Settings {
     pub(crate) fn resumed(&self, window: u32, slow_start: bool) -> Shared {
         let config = *self.config();
         let initial_window = window.clamp(config.min_window, config.max_window);
-        let slow_start =
-            if slow_start { config.slow_start } else { incast_cc::window::marimo::core::START_STEADY };
+        let slow_start = if slow_start { config.slow_start } else { incast_cc::window::marimo::core::START_STEADY };
         // Only fields that are within their ranges have changed.
-        Shared::new(Config { initial_window, slow_start, ..config }, &self.table)
-            .unwrap_or_else(|| self.shared.clone())
+        Shared::new(Config { initial_window, slow_start, ..config }, &self.table).unwrap_or_else(|| self.shared.clone())
     }
 
     /// For sharing among connections.

@@ -77,8 +77,7 @@ fn text(path: &Path) -> &str {
 fn flows_of_a_scenario_end_in_the_simulators_table() {
     let scratch = Scratch::new("all");
     let out = scratch.path("out");
-    let ran =
-        scratch.client(&["--all", "--first-host", "127.0.77.1", "--port", "47433", "--out", text(&out)]);
+    let ran = scratch.client(&["--all", "--first-host", "127.0.77.1", "--port", "47433", "--out", text(&out)]);
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let flows = parquet::read_flows(&out.join("flows.parquet"), &["incast".into()]).expect("readable");
     assert_eq!(flows.len(), 6, "two incasts of three");
@@ -96,8 +95,7 @@ fn flows_of_a_scenario_end_in_the_simulators_table() {
         assert!(flow["connection"]["acked_bytes"].as_u64() > Some(200_000), "{flow}");
     }
     // What is there is not overwritten by accident.
-    let again =
-        scratch.client(&["--all", "--first-host", "127.0.77.1", "--port", "47433", "--out", text(&out)]);
+    let again = scratch.client(&["--all", "--first-host", "127.0.77.1", "--port", "47433", "--out", text(&out)]);
     assert_eq!(again.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&again.stderr).contains("--force"));
 }
@@ -172,10 +170,7 @@ fn bad_input_names_its_place() {
     refused(&["--all", "--first-host", "255.255.255.254"], "no room for 4 hosts");
     refused(&["--all", "--first-host", "127.0.77.1", "--parameter", "beta=0.3"], "1/2");
     refused(&["--all", "--first-host", "127.0.77.1", "--mtu", "900"], "--mtu 900");
-    refused(
-        &["--all", "--first-host", "127.0.77.1", "--set", "workload.incast.size=0B"],
-        "workload.incast.size",
-    );
+    refused(&["--all", "--first-host", "127.0.77.1", "--set", "workload.incast.size=0B"], "workload.incast.size");
     refused(&["--source", "h0", "--first-host", "127.0.77.1"], "--certificate");
     refused(
         &["--source", "h0", "--first-host", "127.0.77.1", "--certificate", "/nonexistent"],

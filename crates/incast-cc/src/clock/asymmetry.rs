@@ -53,11 +53,7 @@ pub fn asymmetry(graph: &Graph, differences: &[f64], threshold: f64) -> Option<A
         let variance = ((sum - own) / freedom as f64).max(0.0);
         // Without noise every difference would be infinitely many deviations.
         let deviation = (variance / (edge.weight * free)).sqrt().max(SMALLEST_NS / 10.0);
-        let found = Asymmetry {
-            edge: index,
-            forward_minus_reverse_ns: 2.0 * bias,
-            deviations: bias.abs() / deviation,
-        };
+        let found = Asymmetry { edge: index, forward_minus_reverse_ns: 2.0 * bias, deviations: bias.abs() / deviation };
         if bias.abs() >= SMALLEST_NS && worst.is_none_or(|worst| found.deviations > worst.deviations) {
             worst = Some(found);
         }
@@ -80,8 +76,7 @@ mod tests {
 
     /// Sums of uniform numbers, nearly normal, with deviation `sigma`.
     fn noise(uniform: &[f64], edges: usize, sigma: f64) -> Vec<f64> {
-        let sum =
-            |chunk: &[f64]| chunk.iter().map(|u| u - 0.5).sum::<f64>() * (12.0 / chunk.len() as f64).sqrt();
+        let sum = |chunk: &[f64]| chunk.iter().map(|u| u - 0.5).sum::<f64>() * (12.0 / chunk.len() as f64).sqrt();
         uniform.chunks_exact(uniform.len() / edges).take(edges).map(|chunk| sigma * sum(chunk)).collect()
     }
 

@@ -104,12 +104,7 @@ impl Tangent {
     fn new(slope: f64, above: &mut Edge, below: &mut Edge) -> Self {
         let (above, below) = (above.at(slope), below.at(slope));
         let (high, low) = (above.ahead_ns - slope * above.at_ns, below.ahead_ns - slope * below.at_ns);
-        Self {
-            slope,
-            margin: high - low,
-            slope_of_margin: below.at_ns - above.at_ns,
-            offset_ns: 0.5 * (high + low),
-        }
+        Self { slope, margin: high - low, slope_of_margin: below.at_ns - above.at_ns, offset_ns: 0.5 * (high + low) }
     }
 
     fn crossing(&self, other: &Self) -> f64 {
@@ -170,8 +165,7 @@ impl Edge {
         let ends = |point: &Point| (self.key(point, left), self.key(point, right));
         let mut worse: Vec<f64> = self.points.iter().map(|p| ends(p).0.max(ends(p).1)).collect();
         let limit = *worse.select_nth_unstable_by(self.count - 1, f64::total_cmp).1;
-        let stays: Vec<Point> =
-            self.points.iter().copied().filter(|p| ends(p).0.min(ends(p).1) <= limit).collect();
+        let stays: Vec<Point> = self.points.iter().copied().filter(|p| ends(p).0.min(ends(p).1) <= limit).collect();
         self.points = stays;
     }
 }
@@ -216,8 +210,7 @@ mod tests {
     fn distance_of_hulls(upper: &[Point], lower: &[Point]) -> f64 {
         let to_segment = |p: &Point, a: &Point, b: &Point| {
             let (dx, dy) = (b.at_ns - a.at_ns, b.ahead_ns - a.ahead_ns);
-            let along =
-                ((p.at_ns - a.at_ns) * dx + (p.ahead_ns - a.ahead_ns) * dy) / (dx * dx + dy * dy).max(1e-30);
+            let along = ((p.at_ns - a.at_ns) * dx + (p.ahead_ns - a.ahead_ns) * dy) / (dx * dx + dy * dy).max(1e-30);
             let along = along.clamp(0.0, 1.0);
             (p.at_ns - a.at_ns - along * dx).hypot(p.ahead_ns - a.ahead_ns - along * dy)
         };
@@ -254,10 +247,7 @@ mod tests {
             (0..200)
                 .map(|n| f64::from(n) * 1e7)
                 // Some packets wait; the others make the edge.
-                .map(|x| Point {
-                    at_ns: x,
-                    ahead_ns: line.at(x) + delay * if x % 3e7 == 0.0 { 4.0 } else { 1.0 },
-                })
+                .map(|x| Point { at_ns: x, ahead_ns: line.at(x) + delay * if x % 3e7 == 0.0 { 4.0 } else { 1.0 } })
                 .collect()
         };
         for soft in [0.0, 0.1, 0.5] {

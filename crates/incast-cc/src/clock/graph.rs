@@ -81,10 +81,7 @@ impl Graph {
             return Err(GraphError::Large { nodes, most: Self::MOST_NODES });
         }
         let wrong = |edge: &Edge| {
-            edge.a >= nodes
-                || edge.b >= nodes
-                || edge.a == edge.b
-                || !(edge.weight > 0.0 && edge.weight.is_finite())
+            edge.a >= nodes || edge.b >= nodes || edge.a == edge.b || !(edge.weight > 0.0 && edge.weight.is_finite())
         };
         if let Some(index) = edges.iter().position(wrong) {
             return Err(GraphError::Edge { index, nodes });
@@ -121,8 +118,7 @@ impl Graph {
         let mut clocks = vec![0.0; self.nodes];
         for (node, index) in &self.tree {
             let (edge, difference) = (&self.edges[*index], differences[*index]);
-            clocks[*node] =
-                if edge.b == *node { clocks[edge.a] + difference } else { clocks[edge.b] - difference };
+            clocks[*node] = if edge.b == *node { clocks[edge.a] + difference } else { clocks[edge.b] - difference };
         }
         clocks
     }
@@ -163,8 +159,7 @@ impl Graph {
             let shifted: Vec<Line> = self.seen_from_reference(lines, &clocks);
             let offsets = solve(&shifted.iter().map(|line| line.offset_ns).collect::<Vec<_>>());
             let rates = solve(&shifted.iter().map(|line| line.rate).collect::<Vec<_>>());
-            clocks =
-                offsets.into_iter().zip(rates).map(|(offset_ns, rate)| Line { offset_ns, rate }).collect();
+            clocks = offsets.into_iter().zip(rates).map(|(offset_ns, rate)| Line { offset_ns, rate }).collect();
         }
         clocks
     }
@@ -239,8 +234,7 @@ fn cholesky(n: usize, edges: &[Edge]) -> Vec<f64> {
         for column in 0..=row {
             let known: f64 = (0..column).map(|k| matrix[row * n + k] * matrix[column * n + k]).sum();
             let rest = matrix[row * n + column] - known;
-            matrix[row * n + column] =
-                if row == column { rest.sqrt() } else { rest / matrix[column * n + column] };
+            matrix[row * n + column] = if row == column { rest.sqrt() } else { rest / matrix[column * n + column] };
         }
     }
     matrix
@@ -315,15 +309,13 @@ mod tests {
     fn graphs() -> impl Strategy<Value = (Graph, Vec<f64>)> {
         (3usize..9).prop_flat_map(|nodes| {
             let chords = prop::collection::vec((0..nodes, 1..nodes), 0..12);
-            (chords, prop::collection::vec(-100.0..100.0f64, nodes + 12)).prop_map(
-                move |(chords, numbers)| {
-                    let ring = (0..nodes).map(|node| edge(node, (node + 1) % nodes));
-                    let all: Vec<Edge> =
-                        ring.chain(chords.into_iter().map(|(a, step)| edge(a, (a + step) % nodes))).collect();
-                    let differences = numbers[..all.len()].to_vec();
-                    (Graph::new(nodes, all).expect("a graph"), differences)
-                },
-            )
+            (chords, prop::collection::vec(-100.0..100.0f64, nodes + 12)).prop_map(move |(chords, numbers)| {
+                let ring = (0..nodes).map(|node| edge(node, (node + 1) % nodes));
+                let all: Vec<Edge> =
+                    ring.chain(chords.into_iter().map(|(a, step)| edge(a, (a + step) % nodes))).collect();
+                let differences = numbers[..all.len()].to_vec();
+                (Graph::new(nodes, all).expect("a graph"), differences)
+            })
         })
     }
 
@@ -361,8 +353,7 @@ mod tests {
     #[test]
     fn offsets_do_not_spoil_lines_over_different_clocks() {
         // Node 1 is 1 ms ahead, node 2 is 0.5 ms behind and 60 ppm faster than node 1.
-        let truth =
-            [Line::default(), Line { offset_ns: 1e6, rate: -30e-6 }, Line { offset_ns: -5e5, rate: 30e-6 }];
+        let truth = [Line::default(), Line { offset_ns: 1e6, rate: -30e-6 }, Line { offset_ns: -5e5, rate: 30e-6 }];
         // Line of b over a's clock: both as functions of node 0's reading, with that eliminated.
         let line = |a: usize, b: usize| {
             let rate = (truth[b].rate - truth[a].rate) / (1.0 + truth[a].rate);
@@ -383,16 +374,10 @@ mod tests {
         assert_eq!(Graph::new(0, vec![]).err(), Some(GraphError::Empty));
         assert_eq!(Graph::new(3, vec![edge(0, 1)]).err(), Some(GraphError::Disconnected { node: 2 }));
         assert!(matches!(Graph::new(1 << 20, vec![]).err(), Some(GraphError::Large { .. })));
-        for wrong in [
-            edge(0, 0),
-            edge(0, 2),
-            Edge { weight: 0.0, ..edge(0, 1) },
-            Edge { weight: f64::NAN, ..edge(0, 1) },
-        ] {
-            assert_eq!(
-                Graph::new(2, vec![edge(0, 1), wrong]).err(),
-                Some(GraphError::Edge { index: 1, nodes: 2 })
-            );
+        for wrong in
+            [edge(0, 0), edge(0, 2), Edge { weight: 0.0, ..edge(0, 1) }, Edge { weight: f64::NAN, ..edge(0, 1) }]
+        {
+            assert_eq!(Graph::new(2, vec![edge(0, 1), wrong]).err(), Some(GraphError::Edge { index: 1, nodes: 2 }));
         }
         assert_eq!(Graph::new(1, vec![]).expect("one node").corrected(&[]), [0.0]);
     }

@@ -542,8 +542,7 @@ impl SenderLaw for Dcqcn {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
-    const CAPABILITIES: LawCapabilities =
-        LawCapabilities { cnp: CnpContent::Congestion, ..LawCapabilities::TIMED };
+    const CAPABILITIES: LawCapabilities = LawCapabilities { cnp: CnpContent::Congestion, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("byte_counter", "variant", &["paper"]),
         Condition::new("decrease_timer", "variant", &["mellanox"]),

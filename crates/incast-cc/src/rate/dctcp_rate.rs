@@ -131,8 +131,7 @@ impl SenderLaw for DctcpRate {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
-    const CAPABILITIES: LawCapabilities =
-        LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
+    const CAPABILITIES: LawCapabilities = LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
         Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
@@ -244,13 +243,7 @@ mod tests {
     const GBPS: f64 = 1e9;
 
     fn path() -> Path {
-        Path {
-            rate: Rate::from_gbps(100),
-            base_rtt: Time::from_us(13),
-            mss: 1000,
-            wire_mss: 1000,
-            rto_min: Time::from_ms(1),
-        }
+        Path::new(Rate::from_gbps(100), Time::from_us(13), 1000, 1000)
     }
 
     fn given(given: &[(&str, &str)]) -> Vec<(String, Raw)> {
@@ -282,8 +275,7 @@ mod tests {
         assert_eq!(lineage.parameters.additive_increase, Rate::from_bps(615_000_000));
         assert_eq!(lineage.parameters.min_rate, Rate::from_gbps(1));
         assert!(DctcpRate::transport(&scaled).updates_gap && !DctcpRate::transport(&lineage).updates_gap);
-        let refused =
-            DctcpRate::resolve(&path(), &given(&[("profile", "paper")])).expect_err("no such profile");
+        let refused = DctcpRate::resolve(&path(), &given(&[("profile", "paper")])).expect_err("no such profile");
         assert!(refused.to_string().contains("\"scaled\" \"hpcc-lineage\""));
     }
 

@@ -249,8 +249,7 @@ impl Hpcc {
     /// What was kept is of the same path.
     fn is_on(&self, hops: &[HopTelemetry]) -> bool {
         let last = &*self.last;
-        last.count == hops.len()
-            && last.hops.iter().zip(hops).all(|(before, now)| before.rate_mbps == now.rate_mbps)
+        last.count == hops.len() && last.hops.iter().zip(hops).all(|(before, now)| before.rate_mbps == now.rate_mbps)
     }
 
     /// Keeps telemetry for the next acknowledgement.
@@ -299,8 +298,7 @@ impl SenderLaw for Hpcc {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const CAPABILITIES: LawCapabilities =
-        LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
+    const CAPABILITIES: LawCapabilities = LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("int_multiplier", "int", &["hpcc"]),
         Condition::new("grant_timeout", "grant_until", &["timeout"]),
@@ -315,8 +313,7 @@ impl SenderLaw for Hpcc {
         match profile {
             Profile::Scaled => {}
             Profile::Paper => {
-                defaults.additive_increase =
-                    Rate::from_bps((80 * 8 * 1_000_000_000_000 / base_rtt.ps()).max(1));
+                defaults.additive_increase = Rate::from_bps((80 * 8 * 1_000_000_000_000 / base_rtt.ps()).max(1));
             }
             Profile::HpccLineage => {
                 defaults = Parameters {
@@ -458,13 +455,7 @@ mod tests {
 
     /// The paper's network: 100 Gbit/s and T = 13 us, which is 162,500 B.
     fn path() -> Path {
-        Path {
-            rate: Rate::from_gbps(100),
-            base_rtt: Time::from_us(13),
-            mss: 1000,
-            wire_mss: 1000,
-            rto_min: Time::from_ms(1),
-        }
+        Path::new(Rate::from_gbps(100), Time::from_us(13), 1000, 1000)
     }
 
     fn given(given: &[(&str, &str)]) -> Vec<(String, Raw)> {
@@ -716,9 +707,8 @@ mod tests {
         law.on_timeout(Time::ZERO, 0);
         law.on_loss(&Loss { now: Time::ZERO, lost_bytes: 1, position: 0, next: 1, in_flight: 0 });
         assert_eq!(law.window(), 162_500);
-        let refused = |values: &[(&str, &str)]| {
-            Hpcc::resolve(&path(), &given(values)).expect_err("refused").to_string()
-        };
+        let refused =
+            |values: &[(&str, &str)]| Hpcc::resolve(&path(), &given(values)).expect_err("refused").to_string();
         assert!(refused(&[("target", "2")]).contains("in (0, 1]"));
         assert!(refused(&[("base_rtt", "0ns")]).contains("above 0"));
         assert!(refused(&[("form", "rates")]).contains("\"window\" \"rate\""));

@@ -257,11 +257,7 @@ impl SenderLaw for Ibcc {
         }
     }
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
-        Self {
-            timer: Periodic::start(now, constants.timer),
-            ccti: constants.min,
-            constants: Arc::clone(constants),
-        }
+        Self { timer: Periodic::start(now, constants.timer), ccti: constants.min, constants: Arc::clone(constants) }
     }
 
     #[inline]
@@ -309,13 +305,7 @@ mod tests {
 
     /// Four lanes at double data rate.
     fn path() -> Path {
-        Path {
-            rate: Rate::from_gbps(16),
-            base_rtt: US(8),
-            mss: 2048,
-            wire_mss: 2048,
-            rto_min: Time::from_ms(1),
-        }
+        Path::new(Rate::from_gbps(16), US(8), 2048, 2048)
     }
 
     fn given(given: &[(&str, Raw)]) -> Vec<(String, Raw)> {
@@ -351,9 +341,7 @@ mod tests {
 
     #[test]
     fn entries_have_two_bits_of_shift_and_fourteen_of_multiplier() {
-        for (entry, expected) in
-            [(0, 0.0), (5, 5.0), (1 << 14 | 5, 2.5), (3 << 14 | 1, 0.125), (0x3fff, 16_383.0)]
-        {
+        for (entry, expected) in [(0, 0.0), (5, 5.0), (1 << 14 | 5, 2.5), (3 << 14 | 1, 0.125), (0x3fff, 16_383.0)] {
             assert_eq!(delay(entry), expected, "{entry:#x}");
         }
         assert_eq!(entry(2.5), 3 << 14 | 20);
@@ -489,9 +477,8 @@ mod tests {
 
     #[test]
     fn mistakes_are_refused() {
-        let refused = |key: &str, raw: Raw| {
-            Ibcc::resolve(&path(), &given(&[(key, raw)])).expect_err("refused").to_string()
-        };
+        let refused =
+            |key: &str, raw: Raw| Ibcc::resolve(&path(), &given(&[(key, raw)])).expect_err("refused").to_string();
         assert!(refused("ccti_limit", Raw::Integer(0)).contains("1 to 16319"));
         assert!(refused("ccti_timer", Raw::Integer(0)).contains("1 to 65535"));
         assert!(refused("becn", text("nak")).contains("\"ack\" \"cnp\""));

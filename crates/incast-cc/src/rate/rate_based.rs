@@ -151,13 +151,7 @@ mod tests {
 
     #[test]
     fn windows_follow_their_definitions() {
-        let path = Path {
-            rate: Rate::from_gbps(10),
-            base_rtt: Time::from_us(80),
-            mss: 1000,
-            wire_mss: 1000,
-            rto_min: Time::from_ms(1),
-        };
+        let path = Path::new(Rate::from_gbps(10), Time::from_us(80), 1000, 1000);
         let limit = |in_flight, rule| Limit::new(in_flight, Bytes::new(100_000), rule, &path);
         assert_eq!(limit(InFlight::Unlimited, WindowRule::Below).at(1e9), u64::MAX);
         assert_eq!(limit(InFlight::Bdp, WindowRule::Fits).at(1e9), 100_000);

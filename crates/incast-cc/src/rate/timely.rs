@@ -328,8 +328,7 @@ impl SenderLaw for Timely {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const CAPABILITIES: LawCapabilities =
-        LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
+    const CAPABILITIES: LawCapabilities = LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("reference", "variant", &["patched"]),
         Condition::new("segment", "update", &["segment"]),
@@ -355,9 +354,8 @@ impl SenderLaw for Timely {
         let parameters = defaults.with(given)?;
         let Parameters { low_threshold, high_threshold, .. } = parameters;
         if low_threshold > high_threshold {
-            let message = format!(
-                "found {low_threshold}, allowed is at most high_threshold, which is {high_threshold}"
-            );
+            let message =
+                format!("found {low_threshold}, allowed is at most high_threshold, which is {high_threshold}");
             return Err(ParameterError::Value { name: "low_threshold", message });
         }
         let ps = |time: Time| time.ps() as f64;
@@ -453,13 +451,7 @@ mod tests {
 
     /// The paper's own network.
     fn path() -> Path {
-        Path {
-            rate: Rate::from_gbps(10),
-            base_rtt: Time::from_us(20),
-            mss: 1000,
-            wire_mss: 1000,
-            rto_min: Time::from_ms(1),
-        }
+        Path::new(Rate::from_gbps(10), Time::from_us(20), 1000, 1000)
     }
 
     fn given(given: &[(&str, &str)]) -> Vec<(String, Raw)> {
@@ -497,9 +489,8 @@ mod tests {
         assert_eq!(without(&scaled), without(&paper));
         // Elsewhere one of them scales, and explicit keys win over both.
         let elsewhere = Path { rate: Rate::from_gbps(400), base_rtt: Time::from_us(10), ..path() };
-        let resolve = |values: &[(&str, &str)]| {
-            Timely::resolve(&elsewhere, &given(values)).expect("allowed").parameters.clone()
-        };
+        let resolve =
+            |values: &[(&str, &str)]| Timely::resolve(&elsewhere, &given(values)).expect("allowed").parameters.clone();
         let scaled = resolve(&[]);
         assert_eq!((scaled.low_threshold, scaled.high_threshold), (Time::from_us(25), Time::from_us(250)));
         assert_eq!(scaled.additive_increase, Rate::from_bps(400_000_000));
@@ -680,9 +671,8 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
-        let refused = |values: &[(&str, &str)]| {
-            Timely::resolve(&path(), &given(values)).expect_err("refused").to_string()
-        };
+        let refused =
+            |values: &[(&str, &str)]| Timely::resolve(&path(), &given(values)).expect_err("refused").to_string();
         assert!(refused(&[("low_threshold", "1ms")]).contains("at most high_threshold, which is 500us"));
         assert!(refused(&[("profile", "mine")]).contains("\"scaled\" \"paper\""));
         assert!(refused(&[("variant", "patch")]).contains("\"original\" \"patched\""));

@@ -101,13 +101,7 @@ mod tests {
 
     #[test]
     fn a_bdp_goes_unscheduled_and_each_packet_brings_credit_for_the_next() {
-        let path = Path {
-            rate: Rate::from_gbps(100),
-            base_rtt: Time::from_us(10),
-            mss: 1000,
-            wire_mss: 1000,
-            rto_min: Time::from_ms(1),
-        };
+        let path = Path::new(Rate::from_gbps(100), Time::from_us(10), 1000, 1000);
         let parameters = Parameters::resolve(&path, &[]).expect("defaults");
         let law = Credit::start(&parameters, &path, Time::ZERO, 0);
         assert_eq!((law.window(), law.unscheduled()), (u64::MAX, 125_000));

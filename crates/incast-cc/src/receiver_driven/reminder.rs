@@ -7,7 +7,7 @@ use incast_units::Time;
 /// such reminders double; other messages of the receiver do not shorten them.
 #[derive(Clone, Debug)]
 pub struct Reminder {
-    heard: bool,
+    received: bool,
     /// The next one goes no earlier.
     not_before: Time,
     /// From that one to the one after it.
@@ -22,18 +22,18 @@ impl Reminder {
     /// Before any message of the receiver; `least` is the shortest wait.
     pub fn new(least: Time) -> Self {
         let most = least.saturating_mul(1 << DOUBLINGS);
-        Self { heard: false, not_before: Time::ZERO, wait: least, most }
+        Self { received: false, not_before: Time::ZERO, wait: least, most }
     }
 
     /// A message of the receiver has arrived.
     pub fn on_heard(&mut self) {
-        self.heard = true;
+        self.received = true;
     }
 
     /// Nothing arrived for a timeout: whether a reminder is sent. `all_sent`: nothing is left to be sent for the first
     /// time.
     pub fn on_timeout(&mut self, now: Time, all_sent: bool) -> bool {
-        if !self.heard {
+        if !self.received {
             return true;
         }
         if !all_sent || now < self.not_before {

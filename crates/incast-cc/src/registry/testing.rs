@@ -55,13 +55,7 @@ pub(crate) struct Scenario {
 impl Scenario {
     /// A 40 Gbit/s host behind a 10 Gbit/s port, 20 us: the bottleneck's BDP is 25 KB, the host's four times that.
     pub fn datacenter() -> Self {
-        let path = Path {
-            rate: Rate::from_gbps(40),
-            base_rtt: Time::from_us(20),
-            mss: 1448,
-            wire_mss: 1538,
-            rto_min: Time::from_ms(1),
-        };
+        let path = Path::new(Rate::from_gbps(40), Time::from_us(20), 1448, 1538);
         Self {
             path,
             bottleneck: Rate::from_gbps(10),
@@ -86,8 +80,7 @@ impl Scenario {
 
     /// Resolves and starts a law on this path.
     pub fn start(&self, name: &str, given: &[(String, Raw)]) -> Run {
-        let parameters =
-            LawParameters::resolve(name, &self.path, given).expect("registered").expect("allowed");
+        let parameters = LawParameters::resolve(name, &self.path, given).expect("registered").expect("allowed");
         let law = parameters.start(&self.path, Time::ZERO, 0);
         Run { notification_interval: parameters.transport().notification_interval, ..Run::new(*self, law) }
     }
@@ -287,8 +280,7 @@ impl Run {
         loop {
             let ack = self.acks.front().map_or(Time::MAX, |ack| ack.arrives);
             let timer = self.law.next_timer();
-            let timeout =
-                if self.outstanding.is_empty() { Time::MAX } else { self.progress + self.scenario.rto };
+            let timeout = if self.outstanding.is_empty() { Time::MAX } else { self.progress + self.scenario.rto };
             let send = self.next_send();
             let first = ack.min(timer).min(timeout).min(send);
             if first > end || first == Time::MAX {
@@ -322,15 +314,11 @@ impl Run {
                 None => window.to_string(),
             };
             let (time, in_flight, queue) = (self.now.to_string(), self.in_flight, self.queue());
-            writeln!(text, "{time:>10} {window:>7} {in_flight:>7} {queue:>7}")
-                .expect("a String takes everything");
+            writeln!(text, "{time:>10} {window:>7} {in_flight:>7} {queue:>7}").expect("a String takes everything");
         }
         let Self { delivered, dropped, marked, timeouts, .. } = self;
-        writeln!(
-            text,
-            "{delivered} B delivered, {dropped} packets dropped, {marked} marked, {timeouts} timeouts"
-        )
-        .expect("a String takes everything");
+        writeln!(text, "{delivered} B delivered, {dropped} packets dropped, {marked} marked, {timeouts} timeouts")
+            .expect("a String takes everything");
         text
     }
 }
@@ -407,20 +395,14 @@ mod golden {
     fn dcqcn() {
         insta::assert_snapshot!("dcqcn", trajectory("dcqcn", &[], marking(), Time::from_us(100)));
         let mellanox = [("variant", Raw::Text("mellanox".into()))];
-        insta::assert_snapshot!(
-            "dcqcn_mellanox",
-            trajectory("dcqcn", &mellanox, marking(), Time::from_us(100))
-        );
+        insta::assert_snapshot!("dcqcn_mellanox", trajectory("dcqcn", &mellanox, marking(), Time::from_us(100)));
     }
 
     #[test]
     fn ibcc() {
         insta::assert_snapshot!("ibcc", trajectory("ibcc", &[], marking(), Time::from_us(100)));
         let geometric = [("fill", Raw::Text("geometric".into())), ("becn", Raw::Text("ack".into()))];
-        insta::assert_snapshot!(
-            "ibcc_geometric",
-            trajectory("ibcc", &geometric, marking(), Time::from_us(100))
-        );
+        insta::assert_snapshot!("ibcc_geometric", trajectory("ibcc", &geometric, marking(), Time::from_us(100)));
     }
 
     #[test]
@@ -440,32 +422,20 @@ mod golden {
     #[test]
     fn lineage() {
         let lineage = [("profile", Raw::Text("hpcc-lineage".into()))];
-        insta::assert_snapshot!(
-            "dcqcn_lineage",
-            trajectory("dcqcn", &lineage, marking(), Time::from_us(100))
-        );
+        insta::assert_snapshot!("dcqcn_lineage", trajectory("dcqcn", &lineage, marking(), Time::from_us(100)));
         let scenario = Scenario::datacenter();
-        insta::assert_snapshot!(
-            "timely_lineage",
-            trajectory("timely", &lineage, scenario, Time::from_us(500))
-        );
+        insta::assert_snapshot!("timely_lineage", trajectory("timely", &lineage, scenario, Time::from_us(500)));
     }
 
     #[test]
     fn constant_window() {
-        insta::assert_snapshot!(
-            "constant_window",
-            trajectory("constant-window", &[], marking(), Time::from_us(10))
-        );
+        insta::assert_snapshot!("constant_window", trajectory("constant-window", &[], marking(), Time::from_us(10)));
     }
 
     #[test]
     fn constant_rate() {
         let half = [("rate", Raw::Text("5Gbps".into()))];
-        insta::assert_snapshot!(
-            "constant_rate",
-            trajectory("constant-rate", &half, marking(), Time::from_us(10))
-        );
+        insta::assert_snapshot!("constant_rate", trajectory("constant-rate", &half, marking(), Time::from_us(10)));
     }
 
     #[test]
@@ -477,10 +447,7 @@ mod golden {
         );
         let ours = [linear.clone(), ("rule", Raw::Text("settling".into()))];
         insta::assert_snapshot!("marimo_settling", trajectory("marimo", &ours, marking(), Time::from_us(50)));
-        insta::assert_snapshot!(
-            "marimo_outage",
-            trajectory("marimo", &[linear], outage(), Time::from_us(50))
-        );
+        insta::assert_snapshot!("marimo_outage", trajectory("marimo", &[linear], outage(), Time::from_us(50)));
     }
 
     #[test]
@@ -595,14 +562,7 @@ fn extras() -> impl Strategy<Value = Extras> {
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
-    let ack = (
-        1u32..16,
-        0u32..16,
-        any::<bool>(),
-        1u64..1 << 40,
-        prop::bool::weighted(0.2),
-        prop::option::of(extras()),
-    );
+    let ack = (1u32..16, 0u32..16, any::<bool>(), 1u64..1 << 40, prop::bool::weighted(0.2), prop::option::of(extras()));
     prop_oneof![
         3 => (0u64..1 << 38).prop_map(Operation::Wait),
         6 => (1u32..64).prop_map(|packets| Operation::Sent { packets }),
@@ -663,12 +623,7 @@ impl Model {
                     .map(|(queue_bytes, sent, rate_mbps)| {
                         self.sent_bytes += sent;
                         let sent_bytes = self.sent_bytes;
-                        HopTelemetry {
-                            time: now,
-                            sent_bytes,
-                            queue_bytes: *queue_bytes,
-                            rate_mbps: *rate_mbps,
-                        }
+                        HopTelemetry { time: now, sent_bytes, queue_bytes: *queue_bytes, rate_mbps: *rate_mbps }
                     })
                     .collect();
                 let held = extras.as_ref().map_or(0, |extras| extras.held).min(*rtt);
@@ -684,9 +639,7 @@ impl Model {
                     held: Time::from_ps(held),
                     app_limited: *app_limited,
                     nothing_to_send: *app_limited,
-                    endpoint_delay: extras
-                        .as_ref()
-                        .map(|extras| Time::from_ps(extras.endpoint_delay.min(*rtt - held))),
+                    endpoint_delay: extras.as_ref().map(|extras| Time::from_ps(extras.endpoint_delay.min(*rtt - held))),
                     one_way_delay: extras.as_ref().map(|extras| extras.one_way_delay),
                     telemetry: &telemetry,
                     hops: extras.as_ref().map(|extras| extras.hops.len() as u8),
@@ -729,9 +682,7 @@ proptest! {
         gbps in 1u64..400, base_us in 1u64..10_000, mss in 64u32..9000, random in any::<u32>(),
         opening in prop::option::of(opening()), operations in prop::collection::vec(operation(), 1..200),
     ) {
-        let path = Path {
-            rate: Rate::from_gbps(gbps), base_rtt: Time::from_us(base_us), mss, wire_mss: mss + 90, rto_min: Time::from_ms(1),
-        };
+        let path = Path::new(Rate::from_gbps(gbps), Time::from_us(base_us), mss, mss + 90);
         let set = |key: &str, value: &str| [(key.to_owned(), Raw::Text(value.to_owned()))];
         let (lineage, quiet) = (set("profile", "hpcc-lineage"), set("grant_until", "timeout"));
         let ecn = [("ecn".to_owned(), Raw::Flag(true))];

@@ -212,9 +212,7 @@ impl PacketCounts {
     /// Entries with queued bytes, in table order.
     pub fn waiting(&self) -> impl Iterator<Item = usize> {
         let entries = self.entries.iter().enumerate();
-        entries
-            .filter(|(_, entry)| entry.generation == self.generation && entry.data > 0)
-            .map(|(index, _)| index)
+        entries.filter(|(_, entry)| entry.generation == self.generation && entry.data > 0).map(|(index, _)| index)
     }
 
     /// Bytes of all entries.

@@ -23,9 +23,7 @@
 //! - One setting holds for all ports, so Victim_Mask is one bit. Credit starvation (CS_Threshold, CS_ReturnDelay,
 //!   Credit_Mask) is left out.
 
-use crate::agent::{
-    AgentInfo, Codepoint, Effects, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict,
-};
+use crate::agent::{AgentInfo, Codepoint, Effects, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict};
 use crate::{
     Path,
     feedback::CnpContent,
@@ -194,8 +192,7 @@ impl SwitchAgent for Ibcc {
         let priorities = usize::from(site.priorities);
         let Constants { parameters, host_rate } = &**constants;
         let of_port = |rate: u64| {
-            let reference =
-                u128::from(parameters.reference.get()) * u128::from(rate) / u128::from(*host_rate);
+            let reference = u128::from(parameters.reference.get()) * u128::from(rate) / u128::from(*host_rate);
             threshold(u64::try_from(reference).unwrap_or(u64::MAX), parameters.threshold)
         };
         Self {
@@ -218,16 +215,9 @@ impl SwitchAgent for Ibcc {
     }
 
     #[inline]
-    fn on_dequeue(
-        &mut self,
-        port: &PortView,
-        packet: &PacketView,
-        switch: &impl SwitchView,
-        verdict: &mut Verdict,
-    ) {
+    fn on_dequeue(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict) {
         let Parameters { packet_size, victim_mask, has_credits, .. } = self.constants.parameters;
-        let is_over =
-            self.thresholds[usize::from(port.port)].is_some_and(|threshold| port.queue_bytes > threshold);
+        let is_over = self.thresholds[usize::from(port.port)].is_some_and(|threshold| port.queue_bytes > threshold);
         let index = self.index(port);
         self.stopped[index] &= is_over;
         if !is_over {
@@ -265,13 +255,7 @@ mod tests {
 
     /// 40 Gbit/s, as the ports of the setting have, times 8 us: 40,000 bytes.
     fn path() -> Path {
-        Path {
-            rate: Rate::from_gbps(40),
-            base_rtt: Time::from_us(8),
-            mss: 1000,
-            wire_mss: 1062,
-            rto_min: Time::from_ms(1),
-        }
+        Path::new(Rate::from_gbps(40), Time::from_us(8), 1000, 1062)
     }
 
     fn parameters(given: &[(&str, Raw)]) -> Arc<Constants> {
@@ -366,9 +350,8 @@ mod tests {
 
     #[test]
     fn mistakes_are_refused() {
-        let refused = |key: &str, raw| {
-            Ibcc::resolve(&path(), &[(key.to_owned(), raw)]).expect_err("refused").to_string()
-        };
+        let refused =
+            |key: &str, raw| Ibcc::resolve(&path(), &[(key.to_owned(), raw)]).expect_err("refused").to_string();
         assert!(refused("threshold", Raw::Integer(16)).contains("0 to 15"));
         assert!(refused("packet_size", Raw::Integer(256)).contains("0 to 255"));
         assert!(refused("reference", Raw::Text("0B".into())).contains("at least 1B"));

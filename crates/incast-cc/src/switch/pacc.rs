@@ -19,8 +19,7 @@
 //! ```
 
 use crate::agent::{
-    AgentInfo, Effects, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
-    Verdict,
+    AgentInfo, Effects, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict,
 };
 use crate::{
     Cnp, Path,
@@ -298,12 +297,8 @@ impl SwitchAgent for Pacc {
     }
     fn install(constants: &Constants, site: &Site<'_>) -> Self {
         let priorities = usize::from(site.priorities);
-        let queue = Queue {
-            p: constants.parameters.min_probability,
-            before: -1.0,
-            table: QueuedBytes::default(),
-            offset: 0.0,
-        };
+        let queue =
+            Queue { p: constants.parameters.min_probability, before: -1.0, table: QueuedBytes::default(), offset: 0.0 };
         Self {
             parameters: Arc::clone(&constants.parameters),
             queues: vec![queue; site.ports.len() * priorities],
@@ -315,13 +310,7 @@ impl SwitchAgent for Pacc {
     }
 
     #[inline]
-    fn on_enqueue(
-        &mut self,
-        port: &PortView,
-        packet: &PacketView,
-        _switch: &impl SwitchView,
-        _verdict: &mut Verdict,
-    ) {
+    fn on_enqueue(&mut self, port: &PortView, packet: &PacketView, _switch: &impl SwitchView, _verdict: &mut Verdict) {
         if !packet.is_data {
             return;
         }
@@ -381,13 +370,7 @@ mod tests {
     const US: fn(u64) -> Time = Time::from_us;
 
     fn path() -> Path {
-        Path {
-            rate: Rate::from_gbps(40),
-            base_rtt: US(10),
-            mss: 1000,
-            wire_mss: 1082,
-            rto_min: Time::from_ms(1),
-        }
+        Path::new(Rate::from_gbps(40), US(10), 1000, 1082)
     }
 
     fn constants(given: &[(&str, Raw)]) -> Constants {
@@ -411,10 +394,7 @@ mod tests {
     #[test]
     fn defaults_are_the_published_ones_on_our_network() {
         let constants = constants(&[]);
-        assert_eq!(
-            (constants.parameters.period.time(), constants.parameters.reference),
-            (US(80), Bytes::new(40_000))
-        );
+        assert_eq!((constants.parameters.period.time(), constants.parameters.reference), (US(80), Bytes::new(40_000)));
         let setting = Setting { ports: 1, priorities: 1, marking: Marking::Off };
         let agent = Given::<Pacc>::new(&setting, &constants).agent;
         close(agent.references[0], 40_000.0);
@@ -450,11 +430,7 @@ mod tests {
 
     /// p stays what it starts with.
     fn fixed(p: f64) -> Vec<(&'static str, Raw)> {
-        vec![
-            ("integral", Raw::Float(0.0)),
-            ("proportional", Raw::Float(0.0)),
-            ("min_probability", Raw::Float(p)),
-        ]
+        vec![("integral", Raw::Float(0.0)), ("proportional", Raw::Float(0.0)), ("min_probability", Raw::Float(p))]
     }
 
     #[test]
@@ -492,10 +468,7 @@ mod tests {
         assert_eq!(sources(&[("packets", Raw::Integer(1))]), [7, 8, 9]);
         assert_eq!(sources(&[("discrimination", text("mean"))]), [7]);
         assert!(sources(&[("reference", text("50KB"))]).is_empty());
-        assert_eq!(
-            sources(&[("reference", text("50KB")), ("only_above_reference", Raw::Flag(false))]),
-            [7, 8]
-        );
+        assert_eq!(sources(&[("reference", text("50KB")), ("only_above_reference", Raw::Flag(false))]), [7, 8]);
     }
 
     #[test]

@@ -110,13 +110,7 @@ struct Queue {
 impl Queue {
     /// A packet leaves, `length` bytes remain; `red` is RED's random decision. Returns the codepoint of the packet.
     #[inline]
-    fn leave(
-        &mut self,
-        parameters: &Parameters,
-        now: Time,
-        length: u64,
-        red: impl FnOnce() -> bool,
-    ) -> Codepoint {
+    fn leave(&mut self, parameters: &Parameters, now: Time, length: u64, red: impl FnOnce() -> bool) -> Codepoint {
         let ce = |red: bool| if red { Codepoint::CongestionExperienced } else { Codepoint::None };
         let (resumed, at_resume) = self.resumed.unwrap_or_default();
         if self.resumed.is_some() && now - resumed <= parameters.interval.time() {
@@ -124,9 +118,7 @@ impl Queue {
             return Codepoint::UndeterminedExperienced;
         }
         let (state, mark) = match self.state {
-            State::Undetermined if length < at_resume => {
-                (State::Checking { since: now, length }, Codepoint::None)
-            }
+            State::Undetermined if length < at_resume => (State::Checking { since: now, length }, Codepoint::None),
             State::Undetermined => (State::Congestion, ce(red())),
             State::Checking { since, length: before } => {
                 let due = now - since >= parameters.interval.time();
@@ -215,13 +207,7 @@ impl SwitchAgent for Tcd {
     }
 
     #[inline]
-    fn on_dequeue(
-        &mut self,
-        port: &PortView,
-        _packet: &PacketView,
-        _switch: &impl SwitchView,
-        verdict: &mut Verdict,
-    ) {
+    fn on_dequeue(&mut self, port: &PortView, _packet: &PacketView, _switch: &impl SwitchView, verdict: &mut Verdict) {
         let marking = self.markings[usize::from(port.port)];
         let queue = &mut self.queues[usize::from(port.port) * self.priorities + usize::from(port.priority)];
         let red = || marking.mark(port.queue_bytes, || port.uniform());
@@ -293,10 +279,7 @@ mod tests {
             assert_eq!(leave(state, true, 1100, length, red), (next, mark), "{state:?} {length} {red}");
         }
         // A check is due an interval after the last one.
-        assert_eq!(
-            leave(checking(1098, 40_000), true, 1194, 40_900, true),
-            (checking(1098, 40_000), Nothing)
-        );
+        assert_eq!(leave(checking(1098, 40_000), true, 1194, 40_900, true), (checking(1098, 40_000), Nothing));
         let due = [
             (40_899, true, checking(1195, 40_899), Nothing),
             (2_061, true, checking(1195, 2_061), Nothing),
@@ -305,11 +288,7 @@ mod tests {
             (40_900, true, Congestion, Ce),
         ];
         for (length, red, next, mark) in due {
-            assert_eq!(
-                leave(checking(1098, 40_000), true, 1195, length, red),
-                (next, mark),
-                "{length} {red}"
-            );
+            assert_eq!(leave(checking(1098, 40_000), true, 1195, length, red), (next, mark), "{length} {red}");
         }
         // What grew a little from almost nothing is congestion and not drained.
         assert_eq!(leave(checking(1098, 1_000), true, 1195, 1_900, true), (Congestion, Ce));
@@ -327,14 +306,11 @@ mod tests {
         let tau = US(10) + rate.time_of(Bytes::new(2 * 1050));
         let interval = longest_on(rate, tau, 2 * 1030, EXCESS).as_us_f64();
         assert!((96.5..97.5).contains(&interval), "{interval}");
-        let path = Path { rate, base_rtt: US(10), mss: 1000, wire_mss: 1082, rto_min: Time::from_ms(1) };
+        let path = Path::new(rate, US(10), 1000, 1082);
         let defaults = Tcd::resolve(&path, &[]).expect("defaults");
         let tau = 2.5 + 2.0 * 1082.0 * 8.0 / 40e3;
         assert!((defaults.interval.time().as_us_f64() - (tau + 8.0 * (tau + 0.4328))).abs() < 1e-3);
-        assert_eq!(
-            (defaults.growth_threshold, defaults.drained_threshold),
-            (Bytes::new(900), Bytes::new(2164))
-        );
+        assert_eq!((defaults.growth_threshold, defaults.drained_threshold), (Bytes::new(900), Bytes::new(2164)));
         let text = |text: &str| Raw::Text(text.to_owned());
         let zero = Tcd::resolve(&path, &[("interval".to_owned(), text("0us"))]).expect_err("refused");
         assert!(zero.to_string().contains("at least 10ns"));

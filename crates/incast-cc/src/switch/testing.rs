@@ -2,8 +2,8 @@
 
 use crate::{
     agent::{
-        Codepoint, FlowAddress, Forward, Notification, PacketView, PortSetup, PortView, Site, SwitchAgent,
-        SwitchView, Verdict,
+        Codepoint, FlowAddress, Forward, Notification, PacketView, PortSetup, PortView, Site, SwitchAgent, SwitchView,
+        Verdict,
     },
     marking::Marking,
 };

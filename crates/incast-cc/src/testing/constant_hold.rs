@@ -19,24 +19,16 @@ pub struct ConstantHold {
 impl ConstantHold {
     /// Each flow by itself, with reports of its own, unseen by the flow's law.
     pub fn of(hold: Time) -> Self {
-        let arrangement = Arrangement {
-            scope: Scope::Flow,
-            reports: Reports::Own,
-            rtt_with_hold: false,
-            backlog: u32::MAX,
-        };
+        let arrangement =
+            Arrangement { scope: Scope::Flow, reports: Reports::Own, rtt_with_hold: false, backlog: u32::MAX };
         Self { hold, arrangement }
     }
 }
 
 impl UnderlayStage for ConstantHold {
     type Parameters = Self;
-    const INFO: UnderlayInfo = UnderlayInfo {
-        name: "constant-hold",
-        title: "Constant hold",
-        source: "none: for tests",
-        parameters: &[],
-    };
+    const INFO: UnderlayInfo =
+        UnderlayInfo { name: "constant-hold", title: "Constant hold", source: "none: for tests", parameters: &[] };
 
     fn resolve(_: &Path, _: &[(String, Raw)]) -> Result<Self, ParameterError> {
         Ok(Self::of(Time::ZERO))

@@ -1,8 +1,8 @@
 //! An agent without a purpose of its own: it uses each thing that an agent may do, so that tests can.
 
 use crate::agent::{
-    AgentInfo, Codepoint, FlowAddress, Forward, Notification, PacketView, PortView, Site, SwitchAgent,
-    SwitchView, Verdict,
+    AgentInfo, Codepoint, FlowAddress, Forward, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
+    Verdict,
 };
 use crate::{
     Cnp, Path,
@@ -79,13 +79,7 @@ impl SwitchAgent for Exerciser {
         parameters.clone()
     }
 
-    fn on_enqueue(
-        &mut self,
-        port: &PortView,
-        packet: &PacketView,
-        switch: &impl SwitchView,
-        verdict: &mut Verdict,
-    ) {
+    fn on_enqueue(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict) {
         if !packet.is_data {
             return;
         }
@@ -111,13 +105,7 @@ impl SwitchAgent for Exerciser {
         }
     }
 
-    fn on_dequeue(
-        &mut self,
-        port: &PortView,
-        packet: &PacketView,
-        _switch: &impl SwitchView,
-        verdict: &mut Verdict,
-    ) {
+    fn on_dequeue(&mut self, port: &PortView, packet: &PacketView, _switch: &impl SwitchView, verdict: &mut Verdict) {
         if packet.is_data {
             self.seen[1] += 1;
             if due(self.seen[1], self.undetermined_every) {
@@ -148,8 +136,7 @@ impl SwitchAgent for Exerciser {
 
     fn on_timer(&mut self, now: Time, switch: &impl SwitchView, send: &mut dyn FnMut(Notification)) {
         for port in 0..switch.ports() {
-            let queued: u64 =
-                (0..switch.priorities()).map(|priority| switch.queue_bytes(port, priority)).sum();
+            let queued: u64 = (0..switch.priorities()).map(|priority| switch.queue_bytes(port, priority)).sum();
             let (waiting, flow) = *self.waiting(port);
             // The queue also has packets that are not data.
             assert!(waiting <= queued, "port {port} holds {queued} bytes, and {waiting} should wait there");
@@ -157,11 +144,8 @@ impl SwitchAgent for Exerciser {
                 send(Notification { flow, cnp: Cnp::granting(queued) });
             }
         }
-        self.report_at = if self.waiting.iter().any(|(bytes, _)| *bytes > 0) {
-            now + self.report_every
-        } else {
-            Time::ZERO
-        };
+        self.report_at =
+            if self.waiting.iter().any(|(bytes, _)| *bytes > 0) { now + self.report_every } else { Time::ZERO };
     }
 
     #[inline]

@@ -67,7 +67,7 @@ struct Progress {
     /// Packets that should be on their way: unscheduled, or with a token.
     outstanding: u64,
     /// When data last arrived or was requested.
-    heard: Time,
+    last_arrival: Time,
 }
 
 impl Progress {
@@ -102,7 +102,7 @@ impl PacedTokens {
     /// A flow that went silent: whatever was on its way is lost.
     fn give_up_waiting(&mut self, now: Time, send: &mut dyn FnMut(u32, Message)) {
         for flow in &mut self.flows {
-            if flow.heard.saturating_add(self.silence) > now {
+            if flow.last_arrival.saturating_add(self.silence) > now {
                 continue;
             }
             if !self.names_packets {
@@ -111,7 +111,7 @@ impl PacedTokens {
                 send(flow.flow, Message::Instruct(resend));
             }
             flow.outstanding = 0;
-            flow.heard = now;
+            flow.last_arrival = now;
         }
     }
 
@@ -143,14 +143,14 @@ impl ReceiverScheduler for PacedTokens {
             expected: 0,
             remaining: new.bytes,
             outstanding: new.bytes.min(self.unscheduled).div_ceil(mss),
-            heard: new.now,
+            last_arrival: new.now,
         });
         self.tell_shares(new.flow, send);
     }
 
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Message)) {
         let Some(flow) = self.flows.iter_mut().find(|flow| flow.flow == arrival.flow) else { return };
-        flow.heard = arrival.now;
+        flow.last_arrival = arrival.now;
         flow.expected = arrival.expected;
         flow.remaining = arrival.remaining;
         flow.outstanding = flow.outstanding.saturating_sub(1);
@@ -175,7 +175,7 @@ impl ReceiverScheduler for PacedTokens {
 
     #[inline]
     fn next_timer(&self) -> Time {
-        let silence = self.flows.iter().map(|flow| flow.heard.saturating_add(self.silence)).min();
+        let silence = self.flows.iter().map(|flow| flow.last_arrival.saturating_add(self.silence)).min();
         let token = self.flows.iter().any(Progress::wants).then_some(self.next_token);
         silence.into_iter().chain(token).min().unwrap_or(Time::MAX)
     }
@@ -216,13 +216,7 @@ mod tests {
     }
 
     /// Packet `index` of a flow of `packets` arrives, all before it being there.
-    fn arrive(
-        scheduler: &mut PacedTokens,
-        now: Time,
-        flow: u32,
-        index: u64,
-        packets: u64,
-    ) -> Vec<(u32, Message)> {
+    fn arrive(scheduler: &mut PacedTokens, now: Time, flow: u32, index: u64, packets: u64) -> Vec<(u32, Message)> {
         let mut sent = Vec::new();
         let arrival = Arrival {
             now,
@@ -262,9 +256,8 @@ mod tests {
         assert_eq!(fire(&mut scheduler), (at(15), vec![token(0, None)]));
         assert_eq!(fire(&mut scheduler), (at(17), vec![token(0, None)]));
         // Everything is on its way. Then there is silence.
-        let lost = |flow, bytes| {
-            (flow, Message::Instruct(Instruction::Resend { position: 1_000, bytes, priority: Some(3) }))
-        };
+        let lost =
+            |flow, bytes| (flow, Message::Instruct(Instruction::Resend { position: 1_000, bytes, priority: Some(3) }));
         let (now, sent) = fire(&mut scheduler);
         assert_eq!((now, sent), (at(60), vec![lost(0, 4_000), token(0, None)]));
         let (now, sent) = fire(&mut scheduler);

@@ -446,8 +446,7 @@ impl Flow {
         if self.packet_conservation {
             self.conserve_packets(acked);
         } else {
-            let extra =
-                if self.constants.parameters.ack_aggregation { self.aggregation.extra() as u64 } else { 0 };
+            let extra = if self.constants.parameters.ack_aggregation { self.aggregation.extra() as u64 } else { 0 };
             let target = self.inflight(self.cwnd_gain()).saturating_add(extra);
             let grown = self.window.saturating_add(acked);
             if self.filled_pipe {

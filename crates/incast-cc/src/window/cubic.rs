@@ -225,8 +225,7 @@ impl HyStart {
                     (self.baseline, self.rounds) = (Time::MAX, 0);
                 }
             } else if self.last != Time::MAX
-                && self.current
-                    >= self.last.saturating_add(rtt_threshold(self.last, min_threshold, max_threshold))
+                && self.current >= self.last.saturating_add(rtt_threshold(self.last, min_threshold, max_threshold))
             {
                 self.baseline = self.current;
             }
@@ -431,13 +430,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn flow(given: &[(&str, Raw)]) -> Cubic {
-        let path = Path {
-            rate: Rate::from_gbps(10),
-            base_rtt: Time::from_us(80),
-            mss: 1000,
-            wire_mss: 1000,
-            rto_min: Time::from_ms(1),
-        };
+        let path = Path::new(Rate::from_gbps(10), Time::from_us(80), 1000, 1000);
         let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
         Cubic::start(&Parameters::resolve(&path, &given).expect("allowed"), &path, Time::ZERO, 0)
     }
@@ -477,15 +470,7 @@ mod tests {
         let marked = |law: &mut Cubic, acked: u64, next: u64| {
             let in_flight = law.window().saturating_sub(MSS);
             let (packets, marked) = (1, 1);
-            law.on_ack(&Feedback {
-                acked_bytes: MSS,
-                packets,
-                marked,
-                acked,
-                next,
-                in_flight,
-                ..Feedback::default()
-            });
+            law.on_ack(&Feedback { acked_bytes: MSS, packets, marked, acked, next, in_flight, ..Feedback::default() });
         };
         let window = [("initial_window", Raw::Text("100KB".into())), ("ecn", Raw::Flag(true))];
         let mut law = flow(&window);
@@ -501,17 +486,11 @@ mod tests {
         assert_eq!(law.window(), 70 * MSS);
         marked(&mut law, 102 * MSS, 172 * MSS);
         assert_eq!(law.window(), 49 * MSS);
-        let mut deaf = flow(&window[..1]);
-        marked(&mut deaf, MSS, 101 * MSS);
-        assert!(deaf.window() >= 100 * MSS);
+        let mut without_ecn = flow(&window[..1]);
+        marked(&mut without_ecn, MSS, 101 * MSS);
+        assert!(without_ecn.window() >= 100 * MSS);
         let is_capable = |given: &[(&str, Raw)]| {
-            let path = Path {
-                rate: Rate::from_gbps(10),
-                base_rtt: Time::from_us(80),
-                mss: 1000,
-                wire_mss: 1000,
-                rto_min: Time::from_ms(1),
-            };
+            let path = Path::new(Rate::from_gbps(10), Time::from_us(80), 1000, 1000);
             let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
             Cubic::transport(&Parameters::resolve(&path, &given).expect("allowed")).ecn_capable
         };
@@ -595,8 +574,7 @@ mod tests {
         let mut law = flow(&[]);
         lose(&mut law, 0, 100_000);
         ack(&mut law, Time::from_ms(1), Time::from_us(80), 100_000, 170_000);
-        let idle =
-            Feedback { now: Time::from_ms(900), acked_bytes: MSS, app_limited: true, ..Feedback::default() };
+        let idle = Feedback { now: Time::from_ms(900), acked_bytes: MSS, app_limited: true, ..Feedback::default() };
         let before = law.window();
         law.on_ack(&idle);
         assert_eq!(law.window(), before);

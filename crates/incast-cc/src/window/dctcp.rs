@@ -257,8 +257,7 @@ impl SenderLaw for Dctcp {
                 self.reduce(Cause::Mark, window, window, feedback.next);
                 if self.cwr {
                     let flight = feedback.in_flight + feedback.acked_bytes;
-                    let reduction =
-                        Reduction::new(window as u64, flight, feedback.in_flight, self.mss as u64);
+                    let reduction = Reduction::new(window as u64, flight, feedback.in_flight, self.mss as u64);
                     self.reduction = Some(Box::new(reduction));
                 }
             }
@@ -287,11 +286,8 @@ impl SenderLaw for Dctcp {
     fn on_timeout(&mut self, _now: Time, next: u64) {
         // Of timeouts in a row only the first sets ssthresh (RFC 5681, section 3.1).
         let repeated = self.cause == Cause::Timeout && self.acked < self.reduction_end;
-        let threshold = if repeated {
-            self.threshold
-        } else {
-            after_loss(self.flight(next, self.window), self.min_window)
-        };
+        let threshold =
+            if repeated { self.threshold } else { after_loss(self.flight(next, self.window), self.min_window) };
         self.reduce(Cause::Timeout, threshold, self.mss, next);
         self.reduction = None;
     }
@@ -320,13 +316,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn flow(given: &[(&str, Raw)]) -> Dctcp {
-        let path = Path {
-            rate: Rate::from_gbps(10),
-            base_rtt: Time::from_us(80),
-            mss: 1000,
-            wire_mss: 1000,
-            rto_min: Time::from_ms(1),
-        };
+        let path = Path::new(Rate::from_gbps(10), Time::from_us(80), 1000, 1000);
         let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
         Dctcp::start(&Parameters::resolve(&path, &given).expect("allowed"), &path, Time::ZERO, 0)
     }
@@ -395,27 +385,9 @@ mod tests {
     fn coalesced_acknowledgements_count_their_marked_share() {
         let mut law = flow(&[]);
         law.observation_end = 100_000;
-        law.on_ack(&Feedback {
-            acked_bytes: 4000,
-            packets: 4,
-            marked: 1,
-            acked: 4000,
-            ..Feedback::default()
-        });
-        law.on_ack(&Feedback {
-            acked_bytes: 4000,
-            packets: 4,
-            marked: 4,
-            acked: 8000,
-            ..Feedback::default()
-        });
-        law.on_ack(&Feedback {
-            acked_bytes: 4000,
-            packets: 4,
-            marked: 0,
-            acked: 12_000,
-            ..Feedback::default()
-        });
+        law.on_ack(&Feedback { acked_bytes: 4000, packets: 4, marked: 1, acked: 4000, ..Feedback::default() });
+        law.on_ack(&Feedback { acked_bytes: 4000, packets: 4, marked: 4, acked: 8000, ..Feedback::default() });
+        law.on_ack(&Feedback { acked_bytes: 4000, packets: 4, marked: 0, acked: 12_000, ..Feedback::default() });
         assert_eq!((law.observed, law.marked), (12_000, 5000));
     }
 
@@ -453,8 +425,7 @@ mod tests {
     #[test]
     fn an_unused_window_does_not_grow() {
         let mut law = flow(&[]);
-        let idle =
-            Feedback { acked_bytes: MSS, packets: 1, acked: MSS, next: 2 * MSS, ..Feedback::default() };
+        let idle = Feedback { acked_bytes: MSS, packets: 1, acked: MSS, next: 2 * MSS, ..Feedback::default() };
         law.on_ack(&idle);
         law.on_ack(&Feedback { in_flight: 99_000, app_limited: true, ..idle });
         assert_eq!(law.window(), 100_000);

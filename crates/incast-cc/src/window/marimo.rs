@@ -20,8 +20,8 @@
 pub mod core;
 
 use self::core::{
-    Ack, Config, Connection, FROM_EPOCH, FROM_MEMORY, INCREASE_MAX, LoadTable, NEVER, ONE, START_EPOCH,
-    START_MARK, START_STEADY, Shared, WINDOW_MAX,
+    Ack, Config, Connection, FROM_EPOCH, FROM_MEMORY, INCREASE_MAX, LoadTable, NEVER, ONE, START_EPOCH, START_MARK,
+    START_STEADY, Shared, WINDOW_MAX,
 };
 use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
 use crate::{
@@ -316,10 +316,7 @@ impl SenderLaw for Marimo {
         let problem = |name, message| Err(ParameterError::Value { name, message });
         if parameters.increase_below > parameters.decrease_above {
             let (low, high) = (parameters.increase_below, parameters.decrease_above);
-            return problem(
-                "increase_below",
-                format!("found {low}, allowed is at most decrease_above, {high}"),
-            );
+            return problem("increase_below", format!("found {low}, allowed is at most decrease_above, {high}"));
         }
         if parameters.max_increase < parameters.increase {
             let (most, least) = (parameters.max_increase, parameters.increase);
@@ -342,12 +339,7 @@ impl SenderLaw for Marimo {
         constants.parameters.values()
     }
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
-        Self {
-            core: Connection::new(&constants.shared),
-            constants: Arc::clone(constants),
-            active: now,
-            next: 0,
-        }
+        Self { core: Connection::new(&constants.shared), constants: Arc::clone(constants), active: now, next: 0 }
     }
 
     #[inline]
@@ -402,13 +394,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn path() -> Path {
-        Path {
-            rate: Rate::from_gbps(10),
-            base_rtt: Time::from_us(80),
-            mss: 1000,
-            wire_mss: 1000,
-            rto_min: Time::from_ms(1),
-        }
+        Path::new(Rate::from_gbps(10), Time::from_us(80), 1000, 1000)
     }
 
     fn resolve(given: &[(&str, Raw)]) -> Result<Arc<Constants>, ParameterError> {

@@ -311,8 +311,7 @@ impl SenderLaw for Swift {
         let parameters = Parameters::resolve(path, given)?;
         let Parameters { scaling_min, scaling_max, min_window, max_window, .. } = parameters;
         if scaling_min >= scaling_max {
-            let message =
-                format!("found {scaling_min}, allowed is below scaling_max, which is {scaling_max}");
+            let message = format!("found {scaling_min}, allowed is below scaling_max, which is {scaling_max}");
             return Err(ParameterError::Value { name: "scaling_min", message });
         }
         if min_window > max_window {
@@ -401,13 +400,7 @@ mod tests {
     const RTT: Time = Time::from_us(20);
 
     fn constants(given: &[(&str, Raw)]) -> Result<Arc<Constants>, ParameterError> {
-        let path = Path {
-            rate: Rate::from_gbps(40),
-            base_rtt: RTT,
-            mss: 1000,
-            wire_mss: 1000,
-            rto_min: Time::from_ms(1),
-        };
+        let path = Path::new(Rate::from_gbps(40), RTT, 1000, 1000);
         let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
         Swift::resolve(&path, &given)
     }
@@ -422,13 +415,7 @@ mod tests {
             ("initial_window", text("10000B")),
         ];
         all.extend(given.iter().cloned());
-        let path = Path {
-            rate: Rate::from_gbps(40),
-            base_rtt: RTT,
-            mss: 1000,
-            wire_mss: 1000,
-            rto_min: Time::from_ms(1),
-        };
+        let path = Path::new(Rate::from_gbps(40), RTT, 1000, 1000);
         Swift::start(&constants(&all).expect("allowed"), &path, Time::ZERO, 0)
     }
 

@@ -118,12 +118,8 @@ mod tests {
             acked: fct_ns.map(|ns| Time::from_us(start_us) + Time::from_ns(ns)),
             ..FlowRecord::default()
         };
-        let flows = [
-            flow(2, 0, 0, Some(100_285)),
-            flow(2, 1, 1, None),
-            flow(2, 2, 2, Some(1)),
-            flow(3, 0, 0, Some(89_516)),
-        ];
+        let flows =
+            [flow(2, 0, 0, Some(100_285)), flow(2, 1, 1, None), flow(2, 2, 2, Some(1)), flow(3, 0, 0, Some(89_516))];
         let text = FctTxt::new(&star, 1000, Time::from_ms(2000)).write(&flows, &["incast".to_owned()]);
         let expected = "\
             0b000201 0b000101 10002 200 500000 2000002000 1 46080\n\

@@ -173,10 +173,7 @@ mod tests {
         assert!(!folder.join("t.flows.csv").exists() && !folder.join("t.topology.txt").exists());
         // Without a topology there are two.
         let names = Names::new(&folder.join("u.toml"));
-        assert_eq!(
-            Imported { topology: None, ..imported("5") }.write(&names, false).expect("written").len(),
-            2
-        );
+        assert_eq!(Imported { topology: None, ..imported("5") }.write(&names, false).expect("written").len(), 2);
         assert!(folder.join("u.flows.csv").exists() && !folder.join("u.topology.txt").exists());
         fs::remove_dir_all(&folder).expect("removed");
     }

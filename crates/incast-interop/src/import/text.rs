@@ -85,10 +85,7 @@ impl Text {
             text.char_indices().find(|(_, c)| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
         {
             let line = line_of(&text.as_bytes()[..at]);
-            return Err(fail(
-                line,
-                format!("found the character {}, which no text has", strange.escape_unicode()),
-            ));
+            return Err(fail(line, format!("found the character {}, which no text has", strange.escape_unicode())));
         }
         Ok(Self { path: path.to_owned(), text })
     }
@@ -160,12 +157,9 @@ pub fn whole(what: &str, word: &str, range: std::ops::RangeInclusive<u64>) -> Re
 pub fn number(what: &str, word: &str, range: std::ops::RangeInclusive<f64>) -> Result<f64, String> {
     match word.parse::<f64>().ok().filter(|number| range.contains(number)) {
         Some(number) => Ok(number),
-        None => Err(format!(
-            "{what}: found {}, allowed is a number from {} to {}",
-            shown(word),
-            range.start(),
-            range.end()
-        )),
+        None => {
+            Err(format!("{what}: found {}, allowed is a number from {} to {}", shown(word), range.start(), range.end()))
+        }
     }
 }
 

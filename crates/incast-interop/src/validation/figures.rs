@@ -194,8 +194,7 @@ pub fn ranges(runs: &[Vec<Bin>]) -> Vec<(Bin, Bin)> {
 pub fn bins(flows: &[Flow]) -> Vec<Bin> {
     let bin = |index: usize| {
         let below = EDGES.get(index + 1).copied().unwrap_or(u64::MAX);
-        let own: Vec<Flow> =
-            flows.iter().copied().filter(|flow| (EDGES[index]..below).contains(&flow.bytes)).collect();
+        let own: Vec<Flow> = flows.iter().copied().filter(|flow| (EDGES[index]..below).contains(&flow.bytes)).collect();
         let sorted = sorted_slowdowns(&own);
         Bin { from: EDGES[index], flows: own.len(), mean: mean(&sorted), p99: percentile(&sorted, 0.99) }
     };
@@ -235,10 +234,7 @@ mod tests {
         assert!((figures.mean - 2.0595).abs() < 1e-4 && (figures.p50 - 2.1763).abs() < 1e-4, "{figures:?}");
         assert_eq!(figures.last_ns, 100_285);
         let bins = bins(&list);
-        assert_eq!(
-            bins.iter().map(|bin| (bin.from, bin.flows)).collect::<Vec<_>>(),
-            [(1_000, 1), (100_000, 1)]
-        );
+        assert_eq!(bins.iter().map(|bin| (bin.from, bin.flows)).collect::<Vec<_>>(), [(1_000, 1), (100_000, 1)]);
         assert!(bins[0].is_near(&Bin { mean: bins[0].mean * 1.04, ..bins[0].clone() }, 0.05));
         assert!(!bins[0].is_near(&Bin { p99: bins[0].p99 * 1.06, ..bins[0].clone() }, 0.05));
     }
@@ -257,8 +253,7 @@ mod tests {
 
     #[test]
     fn ranges_hold_what_they_are_made_of() {
-        let figures =
-            |mean: f64, queue: u64| Figures { mean, largest_queue: Some(queue), ..Figures::default() };
+        let figures = |mean: f64, queue: u64| Figures { mean, largest_queue: Some(queue), ..Figures::default() };
         let range = Figures::range(&[figures(1.0, 5), figures(3.0, 2), figures(2.0, 3)]);
         assert_eq!((range.0.mean, range.1.mean), (1.0, 3.0));
         assert_eq!((range.0.largest_queue, range.1.largest_queue), (Some(2), Some(5)));
@@ -273,16 +268,13 @@ mod tests {
     #[test]
     fn bins_of_several_runs_have_ranges() {
         let bin = |mean: f64, p99: f64| vec![Bin { from: 0, flows: 1, mean, p99 }];
-        let [(least, most)] = &ranges(&[bin(1.0, 9.0), bin(2.0, 7.0), bin(1.5, 8.0)])[..] else {
-            panic!("one bin")
-        };
+        let [(least, most)] = &ranges(&[bin(1.0, 9.0), bin(2.0, 7.0), bin(1.5, 8.0)])[..] else { panic!("one bin") };
         assert_eq!((least.mean, most.mean, least.p99, most.p99), (1.0, 2.0, 7.0, 9.0));
     }
 
     #[test]
     fn bad_files_have_a_line() {
-        for (content, line) in [("", 0), ("a b\n", 1), ("\na b x 1 1 1 1 1\n", 2), ("a b 1 1 1 1 -1 1\n", 1)]
-        {
+        for (content, line) in [("", 0), ("a b\n", 1), ("\na b x 1 1 1 1 1\n", 2), ("a b 1 1 1 1 -1 1\n", 1)] {
             assert_eq!(read(&text(content)).expect_err(content).line, line, "{content}");
         }
         assert_eq!(read(&text(&format!("{TWO}{TWO}"))).expect_err("twice").line, 3);

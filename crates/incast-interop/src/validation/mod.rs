@@ -233,9 +233,8 @@ fn move_starts(
     let bins: Vec<Vec<Bin>> =
         all.iter().map(|run| figures::bins(&run.flows.values().copied().collect::<Vec<_>>())).collect();
     let figures: Vec<Figures> = all.iter().map(|run| run.figures.clone()).collect();
-    let inside = |(key, flow): &(&Key, &Flow)| {
-        fct.get(key).is_some_and(|(least, most)| (*least..=*most).contains(&flow.fct))
-    };
+    let inside =
+        |(key, flow): &(&Key, &Flow)| fct.get(key).is_some_and(|(least, most)| (*least..=*most).contains(&flow.fct));
     Ok(Moved {
         runs: all.len(),
         range: Figures::range(&figures),
@@ -294,8 +293,7 @@ fn simulate_run(run: &Run, case: &Case, moved: Option<u64>) -> Result<Simulated,
         }
     }
     // A full frame: what is being sent counts into our samples and not into the peer's.
-    let frame =
-        u64::from(config.host.mtu) + config.classes.first().map_or(0, |class| u64::from(class.format.header));
+    let frame = u64::from(config.host.mtu) + config.classes.first().map_or(0, |class| u64::from(class.format.header));
     let outcome = simulate(config)?;
     let text = export::files(run, &outcome).into_iter().next().map(|(_, text)| text).unwrap_or_default();
     let flows = figures::read(&Text::new(Path::new("fct.txt"), text.clone().into_bytes())?)?;

@@ -51,9 +51,7 @@ pub fn render(all: &[Compared]) -> String {
             number(|figures| figures.p99),
             apart(|figures| Some(figures.p99)),
             pair(&|figures| format!("{:.3}", figures.last_ns as f64 / 1000.0)),
-            pair(&|figures| or_dash(
-                figures.largest_queue.map(|bytes| format!("{:.1}", bytes as f64 / 1000.0))
-            )),
+            pair(&|figures| or_dash(figures.largest_queue.map(|bytes| format!("{:.1}", bytes as f64 / 1000.0)))),
             apart(|figures| figures.largest_queue.map(|bytes| bytes as f64)),
             pair(&|figures| or_dash(figures.pauses.map(|pauses| pauses.to_string()))),
             one.aim,
@@ -104,8 +102,7 @@ pub fn render_moved(all: &[Compared]) -> String {
 pub fn render_bins(all: &[Compared]) -> String {
     let mut text = String::new();
     for one in all.iter().filter(|one| one.bins.len() > 1 && one.flows > 100) {
-        let _ =
-            writeln!(text, "\n| `{}`, from | flows | mean | | p99 | |\n|---|---|---|---|---|---|", one.case);
+        let _ = writeln!(text, "\n| `{}`, from | flows | mean | | p99 | |\n|---|---|---|---|---|---|", one.case);
         for (theirs, ours) in &one.bins {
             let share = |ours: f64, theirs: f64| format!("{:+.2}%", (ours / theirs - 1.0) * 100.0);
             let _ = writeln!(

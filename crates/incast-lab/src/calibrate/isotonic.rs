@@ -70,8 +70,7 @@ mod tests {
         };
         if !has_scipy() {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "CI needs SciPy in .venv: scripts/venv.sh");
-            writeln!(std::io::stderr(), "skipped: no SciPy in .venv (scripts/venv.sh installs it)")
-                .expect("written");
+            writeln!(std::io::stderr(), "skipped: no SciPy in .venv (scripts/venv.sh installs it)").expect("written");
             return;
         }
         let output = Command::new(&python).arg(script).arg("4711").output().expect("Python runs");

@@ -191,11 +191,7 @@ pub fn read_samples(text: &str) -> Result<Vec<Sample>, CalibrationError> {
                 Ok(number) if allowed.contains(&number) => Ok(number),
                 _ => Err(fail(
                     line,
-                    format!(
-                        "found {found:?}, allowed is a number from {} to {}",
-                        allowed.start(),
-                        allowed.end()
-                    ),
+                    format!("found {found:?}, allowed is a number from {} to {}", allowed.start(), allowed.end()),
                 )),
             }
         };
@@ -210,8 +206,7 @@ pub fn read_samples(text: &str) -> Result<Vec<Sample>, CalibrationError> {
 
 /// Writes what [`read_samples`] reads.
 pub fn write_samples(samples: &[Sample]) -> String {
-    let lines =
-        samples.iter().map(|sample| format!("{:.6},{:.6},{}\n", sample.share, sample.load, sample.bytes));
+    let lines = samples.iter().map(|sample| format!("{:.6},{:.6},{}\n", sample.share, sample.load, sample.bytes));
     std::iter::once("share,load,bytes\n".to_owned()).chain(lines).collect()
 }
 
@@ -225,10 +220,8 @@ mod tests {
 
     #[test]
     fn the_fit_does_not_fall_and_passes_through_clean_data() {
-        let samples: Vec<_> = (0..=64)
-            .map(|knot| f64::from(knot) / 64.0)
-            .map(|share| sample(share, 0.5 + 0.7 * share))
-            .collect();
+        let samples: Vec<_> =
+            (0..=64).map(|knot| f64::from(knot) / 64.0).map(|share| sample(share, 0.5 + 0.7 * share)).collect();
         let fit = fit("clean", &samples).expect("usable");
         assert!(fit.rms_error < 1e-4 && fit.rms_spread > 0.1);
         assert!(fit.empty.is_empty() && fit.flat.is_empty());

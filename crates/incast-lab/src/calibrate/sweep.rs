@@ -105,9 +105,8 @@ impl Sweep {
         let bottleneck = Link { rate: self.rate, delay: self.delay, loss: 0.0 };
         let host_link = Link { rate: Rate::from_bps(self.rate.bps().saturating_mul(2)), ..bottleneck };
         let dumbbell = Dumbbell { left: point.senders, right: 1, host_link, bottleneck };
-        let topology = dumbbell
-            .build()
-            .map_err(|error| ConfigError::value("the fabric of the sweep", error, "a network"))?;
+        let topology =
+            dumbbell.build().map_err(|error| ConfigError::value("the fabric of the sweep", error, "a network"))?;
         let port = topology
             .find_port("s0->s1")
             .ok_or_else(|| ConfigError::value("the fabric of the sweep", "no port s0->s1", "a dumbbell"))?;
@@ -156,19 +155,14 @@ impl Sweep {
             wire: Wire::default(),
         })?;
         // Bytes on the wire have preamble and gap, which ports do not count.
-        let frame = f64::from(path.wire_mss - incast_sim::fabric::packet::GAP);
+        let frame = f64::from(path.wire_mss - incast_sim::packet::GAP);
         let capacity = self.rate.bytes_in(rtt).get() as f64 * frame / f64::from(path.wire_mss);
         let samples = outcome.ports.windows(2).skip(WARM_UP as usize).filter_map(|pair| {
-            let arrived =
-                |sample: &incast_sim::outcome::PortSample| (sample.tx_bytes + sample.queue_bytes) as f64;
+            let arrived = |sample: &incast_sim::outcome::PortSample| (sample.tx_bytes + sample.queue_bytes) as f64;
             let bytes = arrived(&pair[1]) - arrived(&pair[0]);
             let packets = bytes / frame;
             let marked = (pair[1].marks - pair[0].marks) as f64;
-            (packets >= 1.0).then(|| Sample {
-                share: (marked / packets).min(1.0),
-                load: bytes / capacity,
-                bytes,
-            })
+            (packets >= 1.0).then(|| Sample { share: (marked / packets).min(1.0), load: bytes / capacity, bytes })
         });
         Ok(samples.collect())
     }
@@ -180,8 +174,7 @@ impl Sweep {
         let mut flows = Vec::new();
         for source in 0..point.senders {
             // The same arrivals, closer together, at every load: points differ by what they are about.
-            let mut stream =
-                Stream::new(self.seed, ARRIVALS, u64::from(source) << 32 | u64::from(point.senders));
+            let mut stream = Stream::new(self.seed, ARRIVALS, u64::from(source) << 32 | u64::from(point.senders));
             let mut now = 0u64;
             loop {
                 now = now.saturating_add(stream.exponential(gap).round() as u64);

@@ -158,9 +158,7 @@ pub enum SyncError {
         hosts: usize,
     },
     /// Too few probes survived the guard.
-    #[error(
-        "window {window}: too few coded pairs of host {host} were accepted; widen the guard or probe more often"
-    )]
+    #[error("window {window}: too few coded pairs of host {host} were accepted; widen the guard or probe more often")]
     Unobserved {
         /// The window, from 1.
         window: u64,
@@ -210,12 +208,7 @@ impl SyncSettings {
         rule(share(self.busy), "busy", self.busy.to_string(), "0 to 1")?;
         rule(share(self.soft), "soft", self.soft.to_string(), "0 to 1")?;
         rule(self.guard() > Time::ZERO, "guard", self.guard().to_string(), "more than 0")?;
-        rule(
-            self.gap > Time::ZERO && self.gap <= second,
-            "gap",
-            self.gap.to_string(),
-            "above 0, at most 1s",
-        )?;
+        rule(self.gap > Time::ZERO && self.gap <= second, "gap", self.gap.to_string(), "above 0, at most 1s")?;
         rule(self.interval > self.gap, "interval", self.interval.to_string(), "longer than the gap")?;
         let minute = Time::from_ms(60_000);
         rule(self.window <= minute, "window", self.window.to_string(), "at most 60s")?;
@@ -299,8 +292,7 @@ impl<'a> Net<'a> {
         settings.check()?;
         let connected = |pairs: &Vec<(usize, usize)>| graph(settings.hosts, pairs).is_ok();
         let unconnected = SyncError::Unconnected { peers: settings.peers, hosts: settings.hosts };
-        let pairs =
-            (0..100).map(|attempt| model::pairs(settings, attempt)).find(connected).ok_or(unconnected)?;
+        let pairs = (0..100).map(|attempt| model::pairs(settings, attempt)).find(connected).ok_or(unconnected)?;
         Ok(Self { settings, clocks: model::clocks(settings), pairs })
     }
 
@@ -309,10 +301,8 @@ impl<'a> Net<'a> {
         let settings = self.settings;
         let start_ps = window as i64 * settings.window.ps() as i64;
         let guard_ps = settings.guard().ps() as i64;
-        let wants_two_way =
-            methods.iter().any(|m| matches!(m, Method::TwoWayAverage | Method::TwoWayMinimum));
-        let wants_envelopes =
-            methods.iter().any(|m| !matches!(m, Method::TwoWayAverage | Method::TwoWayMinimum));
+        let wants_two_way = methods.iter().any(|m| matches!(m, Method::TwoWayAverage | Method::TwoWayMinimum));
+        let wants_envelopes = methods.iter().any(|m| !matches!(m, Method::TwoWayAverage | Method::TwoWayMinimum));
         let (mut envelopes, mut known) = (Vec::new(), Vec::new());
         let (mut averages, mut minima) = (Vec::new(), Vec::new());
         let (mut accepted, mut sent) = (0, 0);
@@ -384,9 +374,7 @@ impl Measured {
             (Method::TwoWayAverage, Some((graph, averages, _))) => graph.clocks(averages, false),
             (Method::TwoWayMinimum, Some((graph, _, minima))) => graph.clocks(minima, false),
             (Method::HuygensTree, _) => self.graph.clocks(&self.envelopes, false),
-            (Method::HuygensRepaired, _) => {
-                self.repaired().unwrap_or_else(|| self.graph.clocks(&self.envelopes, true))
-            }
+            (Method::HuygensRepaired, _) => self.repaired().unwrap_or_else(|| self.graph.clocks(&self.envelopes, true)),
             _ => self.graph.clocks(&self.envelopes, true),
         }
     }

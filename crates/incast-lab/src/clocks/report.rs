@@ -73,9 +73,7 @@ pub fn synchronise(settings: &SyncSettings) -> Result<Synchronisation, SyncError
             let clocks = measured.clocks(*method);
             let at = |after_ps: f64| {
                 let hosts = clocks.iter().enumerate().skip(1);
-                hosts
-                    .map(|(host, line)| net.error_ns(host, line, u64::from(window), after_ps).abs())
-                    .collect()
+                hosts.map(|(host, line)| net.error_ns(host, line, u64::from(window), after_ps).abs()).collect()
             };
             errors.push([at(length_ps), at(2.0 * length_ps)]);
         }

@@ -109,9 +109,8 @@ fn open_all(parts: &[Part]) -> Result<Vec<SerializedFileReader<File>>, FileError
     for part in parts {
         let at_fault = |source| FileError { path: part.path.clone(), source };
         let reader = open(&part.path).map_err(at_fault)?;
-        let schema = |reader: &SerializedFileReader<File>| {
-            reader.metadata().file_metadata().schema().get_fields().to_vec()
-        };
+        let schema =
+            |reader: &SerializedFileReader<File>| reader.metadata().file_metadata().schema().get_fields().to_vec();
         if readers.first().is_some_and(|first| schema(first) != schema(&reader)) {
             let why = format!("has other columns than {}", parts[0].path.display());
             return Err(at_fault(io::Error::new(io::ErrorKind::InvalidData, why)));
@@ -127,8 +126,7 @@ fn open_all(parts: &[Part]) -> Result<Vec<SerializedFileReader<File>>, FileError
 /// A part that cannot be read or has other columns, and those of the file system.
 pub fn parquet(out: &Path, names: &[String], parts: &[Part], about: &About) -> Result<u64, FileError> {
     let readers = open_all(parts)?;
-    let failed =
-        |error: &dyn Display| FileError { path: out.to_owned(), source: io::Error::other(error.to_string()) };
+    let failed = |error: &dyn Display| FileError { path: out.to_owned(), source: io::Error::other(error.to_string()) };
     let added = parts.first().into_iter().flat_map(|part| &part.cells).zip(names);
     let mut fields = added.map(|(cell, name)| cell.field(name)).collect::<Result<Vec<_>, _>>();
     if let (Ok(fields), Some(first)) = (&mut fields, readers.first()) {
@@ -138,8 +136,7 @@ pub fn parquet(out: &Path, names: &[String], parts: &[Part], about: &About) -> R
     let schema = Arc::new(schema.map_err(|error| failed(&error))?);
     let (mut rows, mut at_fault) = (0, None);
     let written = atomic::write(out, |file| {
-        let mut writer =
-            SerializedFileWriter::new(file, schema, properties(about)).map_err(io::Error::other)?;
+        let mut writer = SerializedFileWriter::new(file, schema, properties(about)).map_err(io::Error::other)?;
         for (part, reader) in parts.iter().zip(&readers) {
             at_fault = Some(part.path.clone());
             rows += copy(part, reader, &mut writer)?;
@@ -305,9 +302,8 @@ where
     let mut reader = get_typed_column_reader::<D>(column);
     Box::new(move || {
         let (mut values, mut levels) = (Vec::new(), Vec::new());
-        let (rows, ..) = reader
-            .read_records(CHUNK, optional.then_some(&mut levels), None, &mut values)
-            .map_err(io::Error::other)?;
+        let (rows, ..) =
+            reader.read_records(CHUNK, optional.then_some(&mut levels), None, &mut values).map_err(io::Error::other)?;
         if !optional {
             levels = vec![1; rows];
         }

@@ -55,8 +55,7 @@ pub fn series<'a>(
     ended_at: Time,
 ) -> Option<Series> {
     let span = counted.end.saturating_sub(counted.start).ps();
-    let edge =
-        |number: usize| counted.start.saturating_add(Time::from_ps(span / PARTS as u64 * number as u64));
+    let edge = |number: usize| counted.start.saturating_add(Time::from_ps(span / PARTS as u64 * number as u64));
     let mut started = [0; 2];
     let mut waiting = [0.0; PARTS];
     for flow in flows.filter(|flow| flow.start < counted.end) {
@@ -98,8 +97,7 @@ pub fn trend(runs: &[Series]) -> Option<Trend> {
     let to_growth = PARTS as f64 / 2.0 / square.sqrt() / mean;
     let growth = slopes / count * to_growth;
     let degrees = runs.len() * (PARTS - 2);
-    let correlated =
-        if squares > 0.0 { (neighbours / squares + BIAS).clamp(0.0, MOST_CORRELATED) } else { 0.0 };
+    let correlated = if squares > 0.0 { (neighbours / squares + BIAS).clamp(0.0, MOST_CORRELATED) } else { 0.0 };
     let variance = squares / degrees as f64 * (1.0 + correlated) / (1.0 - correlated) / count;
     Some(Trend { growth, at_least: growth - student_t_99(degrees) * variance.sqrt() * to_growth })
 }
@@ -111,9 +109,8 @@ fn mean_waiting(flow: &FlowRecord, end: Time, arrived: u64, period: &Range<Time>
         return 0.0;
     }
     let life = end.saturating_sub(flow.start).ps() as f64;
-    let waiting_at = |time: Time| {
-        flow.bytes as f64 - arrived as f64 * (time.saturating_sub(flow.start).ps() as f64 / life)
-    };
+    let waiting_at =
+        |time: Time| flow.bytes as f64 - arrived as f64 * (time.saturating_sub(flow.start).ps() as f64 / life);
     let share = (to.ps() - from.ps()) as f64 / (period.end.ps() - period.start.ps()) as f64;
     // It falls evenly: its mean is that of its ends.
     (waiting_at(from) + waiting_at(to)) / 2.0 * share
@@ -152,8 +149,7 @@ mod tests {
     /// The part of 300 grid points of so many seeds that are called too short.
     fn alarms(load: f64, lasts: f64, seeds: u64) -> f64 {
         let is_too_short = |point: u64| {
-            let runs: Option<Vec<Series>> =
-                (0..seeds).map(|seed| link(load, lasts, point * seeds + seed)).collect();
+            let runs: Option<Vec<Series>> = (0..seeds).map(|seed| link(load, lasts, point * seeds + seed)).collect();
             let trend = trend(&runs.expect("enough flows")).expect("something waits");
             trend.at_least > MOST_GROWTH
         };

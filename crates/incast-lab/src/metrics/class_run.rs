@@ -121,10 +121,7 @@ impl FlowStatistics {
             completed,
             fct_us,
             slowdown: slow.distribution(),
-            by_size: bins
-                .into_iter()
-                .map(|(upto, sample)| SizeBin::new(upto, &sample.distribution()))
-                .collect(),
+            by_size: bins.into_iter().map(|(upto, sample)| SizeBin::new(upto, &sample.distribution())).collect(),
             rct_us: rct.distribution(),
             trend,
         }

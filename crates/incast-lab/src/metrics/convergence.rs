@@ -27,8 +27,7 @@ pub const UTILISATION: f64 = 0.8;
 pub fn convergence(flows: &[&FlowRecord], rates: &[RateSample], fair: f64, held: Time) -> Option<Time> {
     let mut known: BTreeMap<(u32, u32), &FlowRecord> =
         flows.iter().map(|flow| ((flow.source, flow.sequence), *flow)).collect();
-    let sampled: std::collections::BTreeSet<_> =
-        rates.iter().map(|rate| (rate.source, rate.sequence)).collect();
+    let sampled: std::collections::BTreeSet<_> = rates.iter().map(|rate| (rate.source, rate.sequence)).collect();
     known.retain(|id, _| sampled.contains(id));
     let from = known.values().map(|flow| flow.start).max()?;
     let until = known.values().filter_map(|flow| flow.delivered).min().unwrap_or(Time::MAX);
@@ -130,8 +129,7 @@ mod tests {
     #[test]
     fn rates_count_once_the_link_is_used() {
         // 1,250 bytes take 10 us alone: 1 Gbit/s.
-        let alone =
-            |source| FlowRecord { bytes: 1250, ideal: Some(Time::from_us(10)), ..flow(source, 0, None) };
+        let alone = |source| FlowRecord { bytes: 1250, ideal: Some(Time::from_us(10)), ..flow(source, 0, None) };
         let flows = [alone(0), alone(1)];
         let both: Vec<&FlowRecord> = flows.iter().collect();
         let mbps = |us, each: u64| (us, each * 1_000_000, each * 1_000_000);

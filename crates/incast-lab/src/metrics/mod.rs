@@ -173,8 +173,21 @@ pub struct Metric {
     pub title: &'static str,
     /// The exact definition, where the title is not enough.
     pub detail: &'static str,
+    /// Which of two values is better.
+    pub better: Better,
     /// How it is computed and pooled.
     pub measure: Measure,
+}
+
+/// Which of two values of a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// The higher.
+    High,
+    /// The lower.
+    Low,
+    /// None: it is neither good nor bad, or a counter.
+    Neither,
 }
 
 impl Metric {
@@ -185,11 +198,7 @@ impl Metric {
 
     /// What it is, in one sentence.
     pub fn describe(&self) -> String {
-        if self.detail.is_empty() {
-            self.title.to_owned()
-        } else {
-            format!("{}: {}", self.title, self.detail)
-        }
+        if self.detail.is_empty() { self.title.to_owned() } else { format!("{}: {}", self.title, self.detail) }
     }
 
     /// The object of `summary.json` that holds it, if it is not a number of the row itself, and its key there.
@@ -273,10 +282,8 @@ mod tests {
         assert_eq!(distinct(|metric| metric.name), METRICS.len());
         assert_eq!(distinct(|metric| metric.heading), METRICS.len());
         assert_eq!(distinct(|metric| metric.title), METRICS.len());
-        let groups: Vec<_> =
-            METRICS.chunk_by(|a, b| a.group().0 == b.group().0 && a.group().0.is_some()).collect();
-        let names: BTreeSet<_> =
-            groups.iter().map(|group| group[0].group().0.unwrap_or(group[0].name)).collect();
+        let groups: Vec<_> = METRICS.chunk_by(|a, b| a.group().0 == b.group().0 && a.group().0.is_some()).collect();
+        let names: BTreeSet<_> = groups.iter().map(|group| group[0].group().0.unwrap_or(group[0].name)).collect();
         assert_eq!(names.len(), groups.len());
     }
 

@@ -35,8 +35,8 @@ pub fn extents(flows: &[&FlowRecord], samples: &[RateSample], sampling: &Samplin
     let mut sums: BTreeMap<Time, (u128, u128)> = BTreeMap::new();
     for sample in samples.iter().filter(|sample| sample.time >= from + every && sample.time <= until) {
         let Some(flow) = known.get(&(sample.source, sample.sequence)) else { continue };
-        let is_whole = flow.start + every <= sample.time
-            && flow.delivered.is_none_or(|delivered| delivered >= sample.time);
+        let is_whole =
+            flow.start + every <= sample.time && flow.delivered.is_none_or(|delivered| delivered >= sample.time);
         if is_whole {
             let (assigned, measured) = sums.entry(sample.time).or_default();
             *assigned += u128::from(assigned_bps(sample));

@@ -98,9 +98,7 @@ impl Values {
                     let all: Option<Vec<f64>> = numbers().map(|number| number.map(Number::real)).collect();
                     all.and_then(|all| mean(&all)).into()
                 }
-                Measure::Largest(_) => {
-                    numbers().flatten().max_by(|a, b| a.real().total_cmp(&b.real())).into()
-                }
+                Measure::Largest(_) => numbers().flatten().max_by(|a, b| a.real().total_cmp(&b.real())).into(),
                 Measure::Derived(of) => of(values).into(),
             }
         })

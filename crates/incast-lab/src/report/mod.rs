@@ -1,6 +1,6 @@
 //! `report.html`: the content of a results folder, in one file that needs no network.
 //!
-//! - `input`: reads and checks the folder; nothing is written before all of it was read.
+//! - `input`: what the page shows; nothing is written before all of it was read.
 //! - `chart`: one file per kind of chart, scales and axes shared; SVG in which colours are classes, so that one file is
 //!   right on light and dark screens.
 //! - `page`: the sections, in the order of the page. `maud` escapes whatever is put into markup.
@@ -10,12 +10,9 @@ mod input;
 mod page;
 mod sections;
 
-pub use input::{
-    ReportError,
-    load::{FinishedRun, Results, Summary, read, summary},
-};
+pub use input::ReportError;
 
-use crate::atomic;
+use crate::{atomic, results};
 use std::{
     io::Write,
     path::{Path, PathBuf},
@@ -29,7 +26,7 @@ pub const FILE: &str = "report.html";
 /// # Errors
 /// Results are missing or damaged, and nothing was written; or the page could not be written.
 pub fn write(folder: &Path) -> Result<PathBuf, ReportError> {
-    let results = input::load::read(folder)?;
+    let results = results::read::read(folder)?;
     let figures = input::figures::read(&results)?;
     let page = page::render(&results, &figures).into_string();
     let path = folder.join(FILE);

@@ -2,12 +2,10 @@
 
 use super::{
     chart::{further_colours, series_class},
-    input::{
-        figures::{Figures, PointCurves},
-        load::{FinishedRun, Results},
-    },
+    input::figures::{Figures, PointCurves},
     sections,
 };
+use crate::results::read::{FinishedRun, Results};
 use crate::{
     results::row::ALL,
     text::{grid_point, grouped},
@@ -15,8 +13,7 @@ use crate::{
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Nothing may be loaded from anywhere, whatever a name in a scenario contains.
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 /// The whole file.
 pub fn render(results: &Results, figures: &Figures) -> Markup {

@@ -101,20 +101,15 @@ fn every_section_is_there_and_names_are_text() {
         assert!(tag.matches(" class=\"").count() <= 1, "{tag}");
     }
     assert_eq!(write(&folder).expect("again"), folder.join(FILE));
-    assert_eq!(
-        fs::read_to_string(folder.join(FILE)).expect("written"),
-        first,
-        "the same results, the same page"
-    );
+    assert_eq!(fs::read_to_string(folder.join(FILE)).expect("written"), first, "the same results, the same page");
     removed(&folder);
 }
 
 /// A victim and a culprit under several schemes: each has figures in which the schemes are compared.
 #[test]
 fn few_flows_are_compared_by_scheme() {
-    let long = |class: &str, pair: &str| {
-        format!("[[workload]]\nkind = \"long\"\nclass = {class:?}\npairs = [[{pair}]]\n")
-    };
+    let long =
+        |class: &str, pair: &str| format!("[[workload]]\nkind = \"long\"\nclass = {class:?}\npairs = [[{pair}]]\n");
     let flows = long("F1", "\"h0\", \"h3\"") + &long("F2", "\"h1\", \"h3\"");
     let (before, after) = SCENARIO.split_once("[[workload]]").expect("there");
     let schemes = after.find("[[scheme]]").expect("there");
@@ -131,9 +126,7 @@ fn few_flows_are_compared_by_scheme() {
             }
         }
     }
-    assert!(
-        page.contains("<figcaption>dctcp: rates of flows</figcaption>") && page.contains("F1, assigned: ")
-    );
+    assert!(page.contains("<figcaption>dctcp: rates of flows</figcaption>") && page.contains("F1, assigned: "));
     assert!(page.contains("<figcaption>queue of s0-&gt;h3</figcaption>"));
     removed(&folder);
 }
@@ -159,9 +152,7 @@ fn a_large_grid_stays_small() {
     let folder = results("large", &text);
     let page = fs::read_to_string(folder.join(FILE)).expect("written");
     assert!(page.len() < 2_000_000, "{}", page.len());
-    assert!(
-        page.contains("<section class=\"sweep\">") && page.contains("of 120 grid points are shown in detail")
-    );
+    assert!(page.contains("<section class=\"sweep\">") && page.contains("of 120 grid points are shown in detail"));
     removed(&folder);
 }
 

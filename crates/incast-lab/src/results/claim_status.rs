@@ -46,8 +46,7 @@ pub enum Status {
 
 impl Status {
     /// All, from the best one on.
-    pub const ALL: [Self; 4] =
-        [Self::Reproduced, Self::SameDirection, Self::Inconclusive, Self::NotReproduced];
+    pub const ALL: [Self; 4] = [Self::Reproduced, Self::SameDirection, Self::Inconclusive, Self::NotReproduced];
 }
 
 impl fmt::Display for Status {
@@ -74,8 +73,7 @@ pub fn status(
     };
     let is_bound = matches!(target.relation, Relation::AtMost | Relation::AtLeast);
     let nearest = target.nearest(value);
-    let is_around_one =
-        target.relation == Relation::Within && (target.value - 1.0) * (target.end - 1.0) <= 0.0;
+    let is_around_one = target.relation == Relation::Within && (target.value - 1.0) * (target.end - 1.0) <= 0.0;
     let (status, why) = if is_bound || is_ratio(target.claim) && is_around_one {
         let what = if is_bound { "the bound" } else { "the range" };
         let wrong = if is_bound { "beyond the bound" } else { "outside the range" };
@@ -209,12 +207,7 @@ pub fn is_trivial(target: &Target<'_>, rows: &[Row]) -> bool {
 
 /// Whether the value stands to the other published values of the same metric as it does in print: to other schemes at
 /// the same grid point, or along the curve to other grid points. `None` if there is nothing to compare with.
-fn ordering(
-    target: &Target<'_>,
-    value: f64,
-    all: &[Target<'_>],
-    rows: &[Row],
-) -> Option<(bool, &'static str)> {
+fn ordering(target: &Target<'_>, value: f64, all: &[Target<'_>], rows: &[Row]) -> Option<(bool, &'static str)> {
     let comparable = |other: &&Target<'_>| {
         let (a, b) = (target.claim, other.claim);
         let same_point = other.grid == target.grid;
@@ -230,11 +223,8 @@ fn ordering(
     };
     let mut order = None;
     for other in all.iter().filter(comparable) {
-        let along = if other.claim.scheme == target.claim.scheme {
-            "the curve runs"
-        } else {
-            "the schemes are ordered"
-        };
+        let along =
+            if other.claim.scheme == target.claim.scheme { "the curve runs" } else { "the schemes are ordered" };
         // What was not measured has no place in an order.
         let Some(theirs) = measured(other, rows).0 else { continue };
         if (value - theirs) * (target.value - other.value) <= 0.0 {

@@ -70,9 +70,8 @@ pub fn furthest<'a>(targets: Vec<Target<'a>>, rows: &[Row]) -> Vec<Target<'a>> {
         let claim = target.claim;
         let several = claim.ratio_to.as_ref().is_some_and(|bases| bases.names().len() > 1);
         let reached = (claim.up_to || several).then(|| measured(&target, rows).0).flatten();
-        let alternative = |last: &Target<'_>| {
-            std::ptr::eq(last.claim, claim) && (claim.up_to || several && last.grid == target.grid)
-        };
+        let alternative =
+            |last: &Target<'_>| std::ptr::eq(last.claim, claim) && (claim.up_to || several && last.grid == target.grid);
         match kept.last_mut().filter(|(last, _)| alternative(last)) {
             Some(best) if reached > best.1 => *best = (target, reached),
             Some(_) => {}
@@ -104,9 +103,8 @@ pub fn targets<'a>(claim: &'a Claim, grid: &'a Map<String, Value>) -> Vec<Target
     match &claim.ratio_to {
         None => all,
         Some(bases) => {
-            let to_each = |target: Target<'a>| {
-                bases.names().iter().map(move |base| Target { base: Some(base), ..target })
-            };
+            let to_each =
+                |target: Target<'a>| bases.names().iter().map(move |base| Target { base: Some(base), ..target });
             all.into_iter().flat_map(to_each).collect()
         }
     }
@@ -146,9 +144,7 @@ pub fn was_run(target: &Target<'_>, rows: &[Row]) -> bool {
 
 /// The grid's value along the axis of a curve: the one number that the claim does not fix.
 fn axis(claim: &Claim, grid: &Map<String, Value>) -> Option<f64> {
-    grid.iter()
-        .filter(|(path, _)| !claim.grid.contains_key(path.as_str()))
-        .find_map(|(_, value)| value.as_f64())
+    grid.iter().filter(|(path, _)| !claim.grid.contains_key(path.as_str())).find_map(|(_, value)| value.as_f64())
 }
 
 fn same(a: &Value, b: &Value) -> bool {
@@ -159,9 +155,7 @@ fn same(a: &Value, b: &Value) -> bool {
 pub fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Interval>) {
     let claim = target.claim;
     let find = |scheme: &str| -> Vec<&Row> {
-        rows.iter()
-            .filter(|row| row.scheme == scheme && row.class == claim.class && row.grid == *target.grid)
-            .collect()
+        rows.iter().filter(|row| row.scheme == scheme && row.class == claim.class && row.grid == *target.grid).collect()
     };
     let value_of = |row: &Row, metric: &str| row.per_run(metrics::find(metric)?);
     let value = |row: &Row| value_of(row, &claim.metric);
@@ -169,9 +163,7 @@ pub fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Inter
     let base = target.base.map(find);
     let from: Option<Vec<&Row>> = (!claim.ratio_at.is_empty()).then(|| {
         rows.iter()
-            .filter(|row| {
-                row.scheme == claim.scheme && row.class == claim.class && growth_from(target, &row.grid)
-            })
+            .filter(|row| row.scheme == claim.scheme && row.class == claim.class && growth_from(target, &row.grid))
             .collect()
     });
     // Pair rows of the two schemes, or grid points, by seed, the pooled one with the pooled one.

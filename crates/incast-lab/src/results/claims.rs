@@ -60,7 +60,7 @@ pub struct Judgement {
 
 impl Judgement {
     /// The published number, with what it is: `at least 0.85 (ours)`. `text` formats numbers.
-    pub fn described(&self, text: impl Fn(f64) -> String) -> String {
+    pub fn published_text(&self, text: impl Fn(f64) -> String) -> String {
         let ours = if self.ours { " (ours)" } else { "" };
         let to = self.published_to.map_or(String::new(), |end| format!(" to {}", text(end)));
         format!("{} {}{to}{ours}", self.relation, text(self.published)).trim().to_owned()
@@ -75,8 +75,7 @@ impl Judgement {
 /// Judges every claim at every grid point that it is about, where all schemes that it compares were run.
 pub fn judge(claims: &[Claim], rows: &[Row]) -> Vec<Judgement> {
     let points = points(rows);
-    let targets: Vec<Target<'_>> =
-        all_targets(claims, &points).filter(|target| was_run(target, rows)).collect();
+    let targets: Vec<Target<'_>> = all_targets(claims, &points).filter(|target| was_run(target, rows)).collect();
     let targets = furthest(targets, rows);
     targets.iter().map(|target| judge_one(target, &targets, rows)).collect()
 }
@@ -84,8 +83,7 @@ pub fn judge(claims: &[Claim], rows: &[Row]) -> Vec<Judgement> {
 /// Published numbers that are not judged, as a scheme that they compare was not run.
 pub fn not_run(claims: &[Claim], rows: &[Row]) -> usize {
     let points = points(rows);
-    let targets: Vec<Target<'_>> =
-        all_targets(claims, &points).filter(|target| !was_run(target, rows)).collect();
+    let targets: Vec<Target<'_>> = all_targets(claims, &points).filter(|target| !was_run(target, rows)).collect();
     furthest(targets, rows).len()
 }
 
@@ -99,10 +97,7 @@ fn points(rows: &[Row]) -> Vec<&Map<String, Value>> {
     points
 }
 
-fn all_targets<'a>(
-    claims: &'a [Claim],
-    points: &'a [&'a Map<String, Value>],
-) -> impl Iterator<Item = Target<'a>> {
+fn all_targets<'a>(claims: &'a [Claim], points: &'a [&'a Map<String, Value>]) -> impl Iterator<Item = Target<'a>> {
     claims.iter().flat_map(move |claim| points.iter().flat_map(move |grid| targets(claim, grid)))
 }
 

@@ -54,8 +54,7 @@ pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
         }
     }
     let cell_of = |scheme: &str, point: &Map<String, Value>, column: &Column| {
-        let row =
-            pooled.iter().find(|row| row.scheme == scheme && row.class == column.class && row.grid == *point);
+        let row = pooled.iter().find(|row| row.scheme == scheme && row.class == column.class && row.grid == *point);
         row.map_or_else(String::new, |row| {
             let has_bound = metrics::find(&column.metric).is_some_and(Metric::has_bound);
             let short = if has_bound && row.is_too_short() { TOO_SHORT } else { "" };
@@ -116,8 +115,7 @@ pub fn completed(columns: &[Column], pooled: &[&Row]) -> Vec<Column> {
 
 /// The axes of a grid, each with the shortest end of its path that no other has.
 fn axes<'a>(points: &[&'a Map<String, Value>]) -> Vec<(&'a str, String)> {
-    let paths: Vec<&str> =
-        points.first().map_or_else(Vec::new, |point| point.keys().map(String::as_str).collect());
+    let paths: Vec<&str> = points.first().map_or_else(Vec::new, |point| point.keys().map(String::as_str).collect());
     let short = |path: &'a str| {
         let ends = path.match_indices('.').rev().map(|(dot, _)| &path[dot + 1..]).chain([path]);
         let unique = |end: &&str| paths.iter().filter(|other| other.ends_with(*end)).count() == 1;
@@ -172,8 +170,7 @@ pub fn text(tables: &[Table], width: usize) -> String {
 /// Tables for a page.
 pub fn markdown(tables: &[Table]) -> String {
     let line = |cells: &[String]| {
-        let cells: Vec<String> =
-            cells.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect();
+        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect();
         format!("| {} |", cells.join(" | "))
     };
     let mut text = String::new();
@@ -237,10 +234,7 @@ mod tests {
         let tables = tables(&rows(), &columns, Layout::ByPoint);
         let lines: Vec<_> = tables.iter().flat_map(|table| table.lines.clone()).collect();
         assert_eq!(tables[0].title, "load = 0.2");
-        assert_eq!(
-            tables[0].header,
-            ["scheme", "all\nFCT p99 us", "all\nfinished", "drops", "all\nretransmitted"]
-        );
+        assert_eq!(tables[0].header, ["scheme", "all\nFCT p99 us", "all\nfinished", "drops", "all\nretransmitted"]);
         assert_eq!(lines[0], ["a", "1.23 ±0.50", "all", "2.0", "0"]);
         assert_eq!(lines[1], ["b|c", "25.6 ±0.5", "all", "2.0", "0"]);
         assert_eq!(lines[2], ["a", "≥123", "1/7", "2.0", "1.5 MB"], "sums are of a run");

@@ -128,10 +128,7 @@ pub fn statistics<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Vec<Statis
         rows.clone().any(|row| row.number(metric.name).or(row.bound(metric.name)).is_some_and(|of| of > 0.0))
     };
     let shown = STATISTICS.into_iter().enumerate();
-    shown
-        .filter(|(index, (metric, _))| *index < ALWAYS || has(metric))
-        .map(|(_, statistic)| statistic)
-        .collect()
+    shown.filter(|(index, (metric, _))| *index < ALWAYS || has(metric)).map(|(_, statistic)| statistic).collect()
 }
 
 /// The counters that a table of these rows shows.
@@ -154,13 +151,7 @@ impl Counters {
     /// Headings.
     pub fn headings(self) -> Vec<&'static str> {
         let heading = |name| crate::metrics::find(name).map_or(name, |metric| metric.heading);
-        self.shown([
-            heading("drops"),
-            heading("trims"),
-            heading("retransmitted_bytes"),
-            heading("timeouts"),
-            "marks",
-        ])
+        self.shown([heading("drops"), heading("trims"), heading("retransmitted_bytes"), heading("timeouts"), "marks"])
     }
 
     /// The sums of a line; empty where it has none.
@@ -175,13 +166,7 @@ impl Counters {
             drops = format!("{drops} + {} lost", number(lost));
         }
         let retransmitted = row.count("retransmitted_bytes").map(bytes).unwrap_or_default();
-        self.shown([
-            drops,
-            text(row.count("trims")),
-            retransmitted,
-            text(row.count("timeouts")),
-            text(row.marks()),
-        ])
+        self.shown([drops, text(row.count("trims")), retransmitted, text(row.count("timeouts")), text(row.marks())])
     }
 }
 
@@ -193,7 +178,8 @@ mod tests {
     fn of_class(class: &str, bytes: u64, requests: bool) -> Row {
         let mut row = row("a", 0.2, None, 100.0);
         row.class = class.into();
-        let bin = serde_json::json!({ "upto_bytes": bytes, "flows": 9, "mean": 1.0, "p50": 1.0, "p95": 1.0, "p99": 1.0 });
+        let bin =
+            serde_json::json!({ "upto_bytes": bytes, "flows": 9, "mean": 1.0, "p50": 1.0, "p95": 1.0, "p99": 1.0 });
         row.by_size = vec![serde_json::from_value(bin).expect("a bin")];
         if requests {
             row.values.set(RCT_P50.name, Some(50.0).into());
@@ -210,8 +196,7 @@ mod tests {
 
     #[test]
     fn requests_have_lines_and_mixtures_no_percentiles() {
-        let kv =
-            [of_class("kv", 500_000, false), of_class("kv-request", 500, true), of_class(ALL, 500, true)];
+        let kv = [of_class("kv", 500_000, false), of_class("kv-request", 500, true), of_class(ALL, 500, true)];
         assert_eq!(
             shown(&kv, &["kv", "kv-request"]),
             [
@@ -227,10 +212,7 @@ mod tests {
         let sizes = [of_class("web", 50_000, false), of_class("short", 100, false), of_class(ALL, 1, false)];
         assert_eq!(shown(&sizes, &["web"])[2], (ALL.into(), Shows::Flows));
         let incast = [of_class("incast", 50_000, true), of_class(ALL, 50_000, true)];
-        assert_eq!(
-            shown(&incast, &["incast"]),
-            [(ALL.into(), Shows::Flows), ("requests".into(), Shows::Requests)]
-        );
+        assert_eq!(shown(&incast, &["incast"]), [(ALL.into(), Shows::Flows), ("requests".into(), Shows::Requests)]);
     }
 
     #[test]
@@ -241,18 +223,13 @@ mod tests {
         assert_eq!(names, [Some("rct_us.p50"), Some("rct_us.p99"), None, None, None, None]);
         let mixed = Line { shows: Shows::Mixed, ..line.clone() };
         assert!(mixed.metric(FCT_P99).is_none() && mixed.metric(metric("slowdown.p99")).is_some());
-        assert!(
-            Counters { trims: false }.cells(&line, |count| count.to_string()).iter().all(String::is_empty)
-        );
+        assert!(Counters { trims: false }.cells(&line, |count| count.to_string()).iter().all(String::is_empty));
     }
 
     #[test]
     fn trims_stand_beside_drops_where_there_are_some() {
         let mut row = row("ndp", 0.2, None, 100.0);
-        assert_eq!(
-            Counters::of([&row].into_iter()).headings(),
-            ["drops", "retransmitted", "timeouts", "marks"]
-        );
+        assert_eq!(Counters::of([&row].into_iter()).headings(), ["drops", "retransmitted", "timeouts", "marks"]);
         row.values.set("trims", Some(7).into());
         let counters = Counters::of([&row].into_iter());
         let line = Line { row: &row, class: ALL.into(), shows: Shows::Flows };

@@ -22,9 +22,7 @@ pub fn summary(rows: &[Row]) -> Result<String, csv::Error> {
         };
         let mut record = vec![row.scheme.clone(), row.class.clone(), seed, row.runs.to_string()];
         record.extend(grid.iter().map(|path| row.grid.get(*path).map(json).unwrap_or_default()));
-        record.extend(
-            numbers(row).into_iter().map(|(_, value)| value.map(|v| v.to_string()).unwrap_or_default()),
-        );
+        record.extend(numbers(row).into_iter().map(|(_, value)| value.map(|v| v.to_string()).unwrap_or_default()));
         writer.write_record(&record)?;
     }
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
@@ -33,8 +31,7 @@ pub fn summary(rows: &[Row]) -> Result<String, csv::Error> {
 
 /// Numbers, lower bounds and confidence limits; every row has the same names.
 fn numbers(row: &Row) -> Vec<(String, Option<f64>)> {
-    let mut all: Vec<_> =
-        METRICS.iter().map(|metric| (metric.name.to_owned(), row.number(metric.name))).collect();
+    let mut all: Vec<_> = METRICS.iter().map(|metric| (metric.name.to_owned(), row.number(metric.name))).collect();
     for metric in METRICS.iter().filter(|metric| metric.has_bound()) {
         all.push((format!("{}{AT_LEAST}", metric.name), row.bound(metric.name)));
     }

@@ -87,9 +87,8 @@ pub fn joint(folder: &Path, table: &str) -> Result<Joint, FileError> {
         let why = "holds no finished runs; expected the folder that `incast run` names as \"results\"";
         return Err(invalid(folder, why.into()));
     };
-    let differs = |record: &RunRecord| {
-        (&record.version, &record.scenario_hash) != (&first.version, &first.scenario_hash)
-    };
+    let differs =
+        |record: &RunRecord| (&record.version, &record.scenario_hash) != (&first.version, &first.scenario_hash);
     if let Some((other, _)) = found.iter().find(|(_, record)| differs(record)) {
         let why = format!("is of another scenario or version of incast than {}", first_folder.display());
         return Err(invalid(other, why));
@@ -121,9 +120,8 @@ pub fn joint(folder: &Path, table: &str) -> Result<Joint, FileError> {
 /// The values of grid points as cells, one for each axis of the first point. An axis has cells of one kind.
 pub fn point_cells(points: &[&Map<String, Value>]) -> Vec<Vec<Cell>> {
     let axes: Vec<&String> = points.first().map(|point| point.keys().collect()).unwrap_or_default();
-    let kind = |axis: &&String| {
-        points.iter().filter_map(|point| point.get(*axis)).map(Kind::of).max().unwrap_or_default()
-    };
+    let kind =
+        |axis: &&String| points.iter().filter_map(|point| point.get(*axis)).map(Kind::of).max().unwrap_or_default();
     let kinds: Vec<Kind> = axes.iter().map(kind).collect();
     let cells = |point: &&Map<String, Value>| {
         let axes = axes.iter().zip(&kinds);

@@ -25,9 +25,7 @@ pub fn to_json(lists: &[&[Row]]) -> Result<String, serde_json::Error> {
     let lines = lines.collect::<Result<Vec<String>, _>>()?.join(",\n");
     let between = if lines.is_empty() { "" } else { "\n" };
     let version = json!(crate::VERSION);
-    Ok(format!(
-        "{{\n\"schema\": {SCHEMA},\n\"version\": {version},\n\"rows\": [{between}{lines}{between}]\n}}\n"
-    ))
+    Ok(format!("{{\n\"schema\": {SCHEMA},\n\"version\": {version},\n\"rows\": [{between}{lines}{between}]\n}}\n"))
 }
 
 /// The rows of a file, of this version of its form or an earlier one.
@@ -54,10 +52,7 @@ mod tests {
     fn files_of_all_versions_are_read() {
         let all = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 120.0)];
         let text = to_json(&[&all[..1], &all[1..]]).expect("written");
-        assert!(
-            text.starts_with("{\n\"schema\": 3,\n\"version\": \"") && text.lines().count() == 8,
-            "{text}"
-        );
+        assert!(text.starts_with("{\n\"schema\": 3,\n\"version\": \"") && text.lines().count() == 8, "{text}");
         assert_eq!(rows(text.as_bytes()).expect("read"), all);
         assert_eq!(rows(to_json(&[]).expect("written").as_bytes()).expect("read"), []);
         let list = serde_json::to_string(&all).expect("written");

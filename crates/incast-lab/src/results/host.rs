@@ -22,9 +22,7 @@ impl Host {
         let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         Self {
             cores: cores(),
-            os: format!("{} {} {}", std::env::consts::OS, std::env::consts::ARCH, kernel.trim())
-                .trim()
-                .to_owned(),
+            os: format!("{} {} {}", std::env::consts::OS, std::env::consts::ARCH, kernel.trim()).trim().to_owned(),
             cpu: model.map_or_else(String::new, |(_, model)| model.trim().to_owned()),
         }
     }
@@ -98,11 +96,7 @@ mod tests {
         write("user/job", &[("memory.max", "max\n"), ("memory.current", "300\n")]);
         write(
             "user",
-            &[
-                ("memory.max", "1000\n"),
-                ("memory.current", "400\n"),
-                ("memory.stat", "anon 1\ninactive_file 150\n"),
-            ],
+            &[("memory.max", "1000\n"), ("memory.current", "400\n"), ("memory.stat", "anon 1\ninactive_file 150\n")],
         );
         assert_eq!(left_in_groups(&root, "0::/user/job\n"), Some(750));
         write("memory/old", &[("memory.limit_in_bytes", "500\n"), ("memory.usage_in_bytes", "200\n")]);

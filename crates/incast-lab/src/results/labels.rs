@@ -55,8 +55,7 @@ impl Labels {
         if node < self.hosts {
             return None;
         }
-        let edge =
-            self.peers.get(node as usize).is_some_and(|ports| ports.iter().any(|peer| *peer < self.hosts));
+        let edge = self.peers.get(node as usize).is_some_and(|ports| ports.iter().any(|peer| *peer < self.hosts));
         Some(if edge { Tier::Edge } else { Tier::Fabric })
     }
 }

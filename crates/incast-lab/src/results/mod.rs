@@ -19,6 +19,7 @@ pub mod host;
 pub mod labels;
 pub mod parquet;
 mod plain;
+pub mod read;
 pub mod record;
 pub mod row;
 pub mod runs;

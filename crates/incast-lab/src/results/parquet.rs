@@ -2,8 +2,8 @@
 
 use super::labels::Labels;
 use crate::columns::{
-    About, Rows, each_group, flags, optional_f64s, optional_flags, optional_strings, optional_u64s, strings,
-    u8s, u32s, u64s, write,
+    About, Rows, each_group, flags, optional_f64s, optional_flags, optional_strings, optional_u64s, strings, u8s, u32s,
+    u64s, write,
 };
 use crate::metrics::{class_run::slowdown, requests::Request};
 use incast_sim::{
@@ -46,16 +46,12 @@ pub fn write_flows(
             u32s("source", |f: &FlowRecord| f.source),
             u32s("sequence", |f: &FlowRecord| f.sequence),
             strings("class", |f: &FlowRecord| class_name(classes, f.class)),
-            optional_u64s("request", |f: &FlowRecord| {
-                (f.request != FlowSpec::NO_REQUEST).then_some(f.request)
-            }),
+            optional_u64s("request", |f: &FlowRecord| (f.request != FlowSpec::NO_REQUEST).then_some(f.request)),
             strings("src", |f: &FlowRecord| labels.node(f.source).to_owned()),
             strings("dst", |f: &FlowRecord| labels.node(f.destination).to_owned()),
             u64s("size_bytes", |f: &FlowRecord| f.bytes),
             u64s("start_ps", |f: &FlowRecord| f.start.ps()),
-            optional_u64s("fct_delivered_ps", move |f: &FlowRecord| {
-                since_start(f, f.delivered).map(Time::ps)
-            }),
+            optional_u64s("fct_delivered_ps", move |f: &FlowRecord| since_start(f, f.delivered).map(Time::ps)),
             optional_u64s("fct_acked_ps", move |f: &FlowRecord| since_start(f, f.acked).map(Time::ps)),
             optional_u64s("ideal_ps", |f: &FlowRecord| f.ideal.map(Time::ps)),
             optional_f64s("slowdown", slowdown),
@@ -75,12 +71,7 @@ pub fn write_flows(
 ///
 /// # Errors
 /// Those of the file system.
-pub fn write_requests(
-    path: &Path,
-    requests: &[Request],
-    classes: &[String],
-    about: &About,
-) -> io::Result<()> {
+pub fn write_requests(path: &Path, requests: &[Request], classes: &[String], about: &About) -> io::Result<()> {
     write(
         path,
         requests,
@@ -133,9 +124,7 @@ pub fn write_rates(path: &Path, rates: &[RateSample], about: &About) -> io::Resu
             u64s("flow", |r: &RateSample| flow_id(r.source, r.sequence)),
             u64s("assigned_bps", |r: &RateSample| r.assigned_bps),
             u64s("measured_bps", |r: &RateSample| r.measured_bps),
-            optional_u64s("window_bytes", |r: &RateSample| {
-                (r.window_bytes != u64::MAX).then_some(r.window_bytes)
-            }),
+            optional_u64s("window_bytes", |r: &RateSample| (r.window_bytes != u64::MAX).then_some(r.window_bytes)),
             optional_f64s("estimate", |r: &RateSample| r.estimate.map(f64::from)),
         ],
         about,
@@ -187,9 +176,8 @@ pub fn write_events(
         Some(Tier::Edge) => "edge".to_owned(),
         Some(Tier::Fabric) => "fabric".to_owned(),
     };
-    let flow = |event: &EventRecord| {
-        (event.source != EventRecord::NO_FLOW).then_some(flow_id(event.source, event.sequence))
-    };
+    let flow =
+        |event: &EventRecord| (event.source != EventRecord::NO_FLOW).then_some(flow_id(event.source, event.sequence));
     write(
         path,
         &rows,
@@ -250,10 +238,8 @@ pub fn is_whole(path: &Path) -> bool {
 pub fn read_flows(path: &Path, classes: &[String]) -> io::Result<Vec<FlowRecord>> {
     let mut flows = Vec::new();
     each_group(path, |rows| {
-        let (names, requests, bytes) =
-            (rows.strings("class")?, rows.u64s("request")?, rows.u64s("size_bytes")?);
-        let (starts, fcts, ideals) =
-            (rows.u64s("start_ps")?, rows.u64s("fct_delivered_ps")?, rows.u64s("ideal_ps")?);
+        let (names, requests, bytes) = (rows.strings("class")?, rows.u64s("request")?, rows.u64s("size_bytes")?);
+        let (starts, fcts, ideals) = (rows.u64s("start_ps")?, rows.u64s("fct_delivered_ps")?, rows.u64s("ideal_ps")?);
         for (row, name) in names.into_iter().enumerate() {
             let name = name.unwrap_or_default();
             let class = classes.iter().position(|known| *known == name);
@@ -280,8 +266,7 @@ pub fn read_flows(path: &Path, classes: &[String]) -> io::Result<Vec<FlowRecord>
 /// Those of the file system, and a file that is not one of ours.
 pub fn each_class(path: &Path, mut each: impl FnMut(u64, &str)) -> io::Result<()> {
     each_group(path, |rows| {
-        let (sources, sequences, classes) =
-            (rows.u64s("source")?, rows.u64s("sequence")?, rows.strings("class")?);
+        let (sources, sequences, classes) = (rows.u64s("source")?, rows.u64s("sequence")?, rows.strings("class")?);
         for (row, class) in classes.iter().enumerate() {
             let (source, sequence) = (required(&sources, row)?, required(&sequences, row)?);
             each(source << 32 | sequence, class.as_deref().unwrap_or_default());

@@ -80,9 +80,7 @@ impl Plain {
                     text.push('\n');
                     push(text, first, widths, "", &cells[start..start + widths.len()]);
                 }
-                Line::Cells(cells) => {
-                    push(text, first, widths, &cells[0], &cells[start..start + widths.len()])
-                }
+                Line::Cells(cells) => push(text, first, widths, &cells[0], &cells[start..start + widths.len()]),
             }
         }
     }
@@ -174,10 +172,7 @@ mod tests {
         let text = table().draw(80);
         assert_eq!(text.lines().count(), 6, "{text}");
         assert!(text.lines().nth(2).expect("a rule").starts_with("───"));
-        assert!(
-            text.contains("\nload = 0.2\ndctcp                      11600 ±3200     509  615 ±139\n"),
-            "{text}"
-        );
+        assert!(text.contains("\nload = 0.2\ndctcp                      11600 ±3200     509  615 ±139\n"), "{text}");
     }
 
     #[test]
@@ -197,10 +192,6 @@ mod tests {
         let mut text = String::new();
         paragraph(&mut text, 2, "one two three four +4% [1%, 7%]", 12);
         assert_eq!(text, "  one two\n    three\n    four +4%\n    [1%, 7%]\n");
-        assert_eq!(
-            wrap("buffers [4 MB of a chip", 8),
-            ["buffers", "[4 MB of", "a chip"],
-            "it does not close"
-        );
+        assert_eq!(wrap("buffers [4 MB of a chip", 8), ["buffers", "[4 MB of", "a chip"], "it does not close");
     }
 }

@@ -1,8 +1,6 @@
 //! A row of `summary.json`.
 
-use crate::metrics::{
-    Metric, Number, Scope, SizeBin, Value, Values, backlog::MOST_GROWTH, statistics::Interval,
-};
+use crate::metrics::{Metric, Number, Scope, SizeBin, Value, Values, backlog::MOST_GROWTH, statistics::Interval};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{DeserializeOwned, Error},
@@ -173,10 +171,7 @@ impl<'de> Deserialize<'de> for Row {
                 let number = object.and_then(|object| object.get(key)).map(Option::<Number>::deserialize);
                 number.transpose().map(Option::flatten)
             };
-            Ok(Value {
-                number: read(member)?,
-                at_least: read(&format!("{member}{AT_LEAST}"))?.map(Number::real),
-            })
+            Ok(Value { number: read(member)?, at_least: read(&format!("{member}{AT_LEAST}"))?.map(Number::real) })
         })
         .map_err(|error: serde_json::Error| D::Error::custom(error))?;
         Ok(Self {

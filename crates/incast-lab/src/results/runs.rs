@@ -14,9 +14,7 @@ use std::{
 pub fn read(folder: &Path) -> Result<Vec<(PathBuf, RunRecord)>, FileError> {
     let entries = fs::read_dir(folder).map_err(|source| FileError { path: folder.to_owned(), source })?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    folders.retain(|path| {
-        path.extension().is_none_or(|ending| ending != "partial") && path.join("run.json").is_file()
-    });
+    folders.retain(|path| path.extension().is_none_or(|ending| ending != "partial") && path.join("run.json").is_file());
     folders.sort();
     let read = |folder: PathBuf| {
         let path = folder.join("run.json");

@@ -68,9 +68,7 @@ impl Key {
     fn row_classes(&self) -> impl Iterator<Item = (Of<'_>, &str)> {
         let each = self.classes.iter().enumerate();
         let sizes = self.sizes.iter().map(|sizes| (Of::Sizes(sizes), sizes.name.as_str()));
-        each.map(|(index, name)| (Of::Class(index as u16), name.as_str()))
-            .chain(sizes)
-            .chain([(Of::All, ALL)])
+        each.map(|(index, name)| (Of::Class(index as u16), name.as_str())).chain(sizes).chain([(Of::All, ALL)])
     }
 
     fn is_long(&self, class: u16) -> bool {
@@ -216,15 +214,13 @@ mod tests {
             over: over.map(Bytes::new),
             upto: upto.map(Bytes::new),
         };
-        let key =
-            Key { sizes: vec![sizes("short", None, Some(1000)), sizes("long", Some(1000), None)], ..key() };
+        let key = Key { sizes: vec![sizes("short", None, Some(1000)), sizes("long", Some(1000), None)], ..key() };
         let mut large = flow(1, 20, Some(50));
         large.bytes = 1001;
         let (_, rows) = measure(&key, 1, &outcome(vec![flow(0, 20, Some(4)), flow(1, 20, Some(6)), large]));
         let found: Vec<_> =
             rows.iter().map(|row| (row.class.as_str(), row.flows(), row.number("fct_us.mean"))).collect();
-        let expected =
-            [("a", 1, 4.0), ("b", 2, 28.0), ("short", 2, 5.0), ("long", 1, 50.0), ("all", 3, 20.0)];
+        let expected = [("a", 1, 4.0), ("b", 2, 28.0), ("short", 2, 5.0), ("long", 1, 50.0), ("all", 3, 20.0)];
         assert_eq!(found, expected.map(|(class, flows, mean)| (class, flows, Some(mean))));
         assert!(rows[..4].iter().all(|row| row.number("drops").is_none()));
     }
@@ -235,10 +231,8 @@ mod tests {
             [[4, 6], [8, 10]].map(|fct| outcome(fct.map(|fct| flow(0, 20, Some(fct))).to_vec())).to_vec();
         let rows: Vec<Vec<Row>> =
             runs.iter().enumerate().map(|(seed, run)| measure(&key(), seed as u64, run).1).collect();
-        let flows: Vec<RunFlows<'_>> = runs
-            .iter()
-            .map(|run| RunFlows { flows: &run.flows, requests: &[], ended_at: run.ended_at })
-            .collect();
+        let flows: Vec<RunFlows<'_>> =
+            runs.iter().map(|run| RunFlows { flows: &run.flows, requests: &[], ended_at: run.ended_at }).collect();
         let pooled = pooled_rows(&key(), &rows, &flows);
         let all = pooled.last().expect("a row for all classes");
         assert!(all.is_pooled());
@@ -275,15 +269,13 @@ mod tests {
         let runs = [run([1, 2]), run([3, 2])];
         let rows: Vec<Vec<Row>> =
             runs.iter().enumerate().map(|(seed, run)| measure(&key, seed as u64, run).1).collect();
-        let of = |rows: &[Row], metric: &str| -> Vec<Option<f64>> {
-            rows.iter().map(|row| row.number(metric)).collect()
-        };
+        let of =
+            |rows: &[Row], metric: &str| -> Vec<Option<f64>> { rows.iter().map(|row| row.number(metric)).collect() };
         assert_eq!(of(&rows[0], "assigned_gbps.min"), [Some(20.0), Some(40.0), Some(30.0)]);
         assert_eq!(of(&rows[0], "assigned_gbps.mean"), [Some(25.0), Some(40.0), Some(45.0)]);
         assert_eq!(of(&rows[0], "measured_gbps.min"), [Some(1.0), Some(2.0), Some(1.0)]);
         assert_eq!(of(&rows[0], "measured_gbps.mean"), [Some(1.0), Some(2.0), Some(2.0)]);
-        let flows =
-            runs.each_ref().map(|run| RunFlows { flows: &run.flows, requests: &[], ended_at: run.ended_at });
+        let flows = runs.each_ref().map(|run| RunFlows { flows: &run.flows, requests: &[], ended_at: run.ended_at });
         let pooled = pooled_rows(&key, &rows, &flows);
         assert_eq!(of(&pooled, "assigned_gbps.min"), [Some(40.0), Some(40.0), Some(60.0)]);
         let interval = pooled[0].interval("measured_gbps.min").expect("two seeds");

@@ -9,7 +9,7 @@ use super::{
     steady, verdict,
 };
 use crate::{
-    metrics::{self, Basis, Metric, Scope, Unit, metric, ns_per_packet_hop, statistics::Interval},
+    metrics::{self, Basis, Better, Metric, Scope, Unit, metric, ns_per_packet_hop, statistics::Interval},
     scenario::Column,
     text::{bytes, grid_point, number, rounded},
 };
@@ -144,8 +144,7 @@ fn usual_questions(pooled: &[&Row], footer: &Footer) -> Vec<Question> {
         let mut of_all = pooled.iter().filter(|row| row.class == ALL);
         of_all.any(|row| row.number(metric.name).is_some_and(|number| number > 0.0)) || metric.name == "drops"
     });
-    let columns =
-        counted.map(|metric| Asked { heading: metric.heading_with_unit(), class: ALL.to_owned(), metric });
+    let columns = counted.map(|metric| Asked { heading: metric.heading_with_unit(), class: ALL.to_owned(), metric });
     questions.push(Question { title: "of all flows, in a run".into(), columns: columns.collect() });
     questions
 }
@@ -156,7 +155,7 @@ fn own_questions(columns: &[Column]) -> Vec<Question> {
     let mut counted = Vec::new();
     for column in columns {
         let Some(metric) = metrics::find(&column.metric) else { continue };
-        if verdict::is_better_high(metric).is_none() {
+        if metric.better == Better::Neither {
             let class = if metric.scope == Scope::Class && column.class != ALL { &*column.class } else { "" };
             let heading = format!("{class} {}", metric.heading_with_unit());
             counted.push(Asked { heading: heading.trim().into(), class: column.class.clone(), metric });
@@ -175,13 +174,7 @@ fn own_questions(columns: &[Column]) -> Vec<Question> {
 
 /// A table for each question: a column for each class, a line for each scheme at each grid point. Whether some number is
 /// marked as the best.
-fn questions(
-    text: &mut String,
-    rows: &[Row],
-    points: &[&Map<String, Value>],
-    footer: &Footer,
-    width: usize,
-) -> bool {
+fn questions(text: &mut String, rows: &[Row], points: &[&Map<String, Value>], footer: &Footer, width: usize) -> bool {
     let mut has_best = false;
     let pooled: Vec<&Row> = rows.iter().filter(|row| row.is_pooled()).collect();
     let questions = if footer.columns.is_empty() {
@@ -222,8 +215,7 @@ fn lines_of(question: &Question, rows: &[&Row]) -> Vec<plain::Line> {
     let best: Vec<Vec<String>> = question.columns.iter().map(|asked| best(asked, rows)).collect();
     let line = |scheme: &&str| {
         let cells = question.columns.iter().zip(&best).map(|(asked, best)| {
-            let row =
-                rows.iter().find(|row| row.is_pooled() && row.scheme == **scheme && row.class == asked.class);
+            let row = rows.iter().find(|row| row.is_pooled() && row.scheme == **scheme && row.class == asked.class);
             let Some(row) = row else { return String::new() };
             let star = if best.iter().any(|name| name == scheme) { BEST } else { "" };
             let short = if asked.metric.has_bound() && row.is_too_short() { TOO_SHORT } else { "" };
@@ -301,19 +293,13 @@ fn every_number(text: &mut String, pooled: &[&Row], points: &[&Map<String, Value
         text.push_str(&table_of(&lines, footer).draw(usize::MAX));
     }
     if has_mixed {
-        text.push_str(
-            "mixed: sizes of the classes differ too much for a common percentile; see their rows.\n",
-        );
+        text.push_str("mixed: sizes of the classes differ too much for a common percentile; see their rows.\n");
     }
 }
 
 /// Columns of numbers that matter in some scenarios only.
-const EXTRAS: [&Metric; 4] = [
-    metric("assigned_gbps.min"),
-    metric("measured_gbps.min"),
-    metric("max_queue_bytes"),
-    metric("pfc_pauses"),
-];
+const EXTRAS: [&Metric; 4] =
+    [metric("assigned_gbps.min"), metric("measured_gbps.min"), metric("max_queue_bytes"), metric("pfc_pauses")];
 
 /// The columns that these rows need: rates where they were sampled; queues and pauses with flow control, or where a
 /// claim is about them.
@@ -388,8 +374,7 @@ fn claims(text: &mut String, footer: &Footer, extent: Extent) {
     if claims.is_empty() && footer.not_run == 0 {
         return;
     }
-    const ORDER: [Status; 4] =
-        [Status::NotReproduced, Status::SameDirection, Status::Reproduced, Status::Inconclusive];
+    const ORDER: [Status; 4] = [Status::NotReproduced, Status::SameDirection, Status::Reproduced, Status::Inconclusive];
     let of = |status: Status| claims.iter().filter(move |claim| claim.status == status);
     let counts: Vec<String> = ORDER
         .into_iter()
@@ -409,12 +394,7 @@ fn claims(text: &mut String, footer: &Footer, extent: Extent) {
     }
     let decided = |status: &Status| is_wide || *status != Status::Inconclusive;
     let at = |point: &Map<String, Value>| {
-        ORDER
-            .into_iter()
-            .filter(decided)
-            .flat_map(of)
-            .filter(move |claim| claim.grid == *point)
-            .collect::<Vec<_>>()
+        ORDER.into_iter().filter(decided).flat_map(of).filter(move |claim| claim.grid == *point).collect::<Vec<_>>()
     };
     let shown: Vec<&Judgement> = points.into_iter().flat_map(at).collect();
     if shown.len() < claims.len() {
@@ -438,7 +418,7 @@ fn claims(text: &mut String, footer: &Footer, extent: Extent) {
         let interval = claim.interval.map(|i| format!("{} to {}", short(i.0), short(i.1)));
         let mut cells = vec![
             claim.claim.clone(),
-            claim.described(short),
+            claim.published_text(short),
             claim.measured.map_or_else(
                 || "–".to_owned(),
                 |value| format!("{}{}", short(value), if claim.too_short { TOO_SHORT } else { "" }),
@@ -474,10 +454,7 @@ fn cost(text: &mut String, pooled: &[&Row]) {
     let cpu_s: f64 = pooled.iter().filter_map(|row| row.number("cpu_s")).sum();
     if let Some(cost) = ns_per_packet_hop(cpu_s, hops) {
         let runs: u64 = pooled.iter().filter(|row| row.class == ALL).map(|row| row.runs).sum();
-        let _ = writeln!(
-            text,
-            "\n{runs} runs, {hops} packet-hops, {cpu_s:.2} s of CPU, {cost:.1} ns per packet-hop"
-        );
+        let _ = writeln!(text, "\n{runs} runs, {hops} packet-hops, {cpu_s:.2} s of CPU, {cost:.1} ns per packet-hop");
     }
 }
 
@@ -536,10 +513,7 @@ mod tests {
             let longest = text.lines().map(|line| line.chars().count()).max().expect("lines");
             assert!(longest <= width, "{longest} in {width}\n{text}");
             for scheme in scenario.schemes() {
-                assert!(
-                    text.lines().filter(|line| line.starts_with(&scheme)).count() >= 3,
-                    "{scheme}\n{text}"
-                );
+                assert!(text.lines().filter(|line| line.starts_with(&scheme)).count() >= 3, "{scheme}\n{text}");
             }
             assert!(text.contains("*") && text.contains("verdict"), "{text}");
         }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     metrics::{
-        self, Measure, Metric, Unit,
+        self, Better, Metric,
         statistics::{Interval, confidence, log_confidence},
     },
     scenario::Column,
@@ -105,27 +105,14 @@ fn two_digits(number: f64) -> String {
     format!("{rounded:.*}", digits.max(0) as usize)
 }
 
-/// Whether more of it is better; `None` of what is neither good nor bad, and of counters.
-pub fn is_better_high(metric: &Metric) -> Option<bool> {
-    match (metric.measure, metric.unit) {
-        (Measure::Statistic(_), _) | (_, Unit::RoundTrips) => Some(false),
-        _ if metric.name == "convergence_us" => Some(false),
-        _ if metric.name == "jain" => Some(true),
-        (_, Unit::Gbps) if !metric.name.starts_with("assigned") => Some(true),
-        _ => None,
-    }
-}
-
 /// The numbers that the scenario's columns name, or else the 99th percentile of the slowdown of each workload, of its
 /// requests' times and the rate of its long flows, as far as there are such.
 fn subjects(rows: &[Row], columns: &[Column], workloads: &[String]) -> Vec<(String, &'static Metric)> {
-    let has = |class: &str, name: &str| {
-        rows.iter().any(|row| row.class == class && row.values.value(name).is_known())
-    };
+    let has = |class: &str, name: &str| rows.iter().any(|row| row.class == class && row.values.value(name).is_known());
     if !columns.is_empty() {
         let named = columns.iter().filter_map(|column| {
             let metric = metrics::find(&column.metric)?;
-            is_better_high(metric).map(|_| (column.class.clone(), metric))
+            (metric.better != Better::Neither).then(|| (column.class.clone(), metric))
         });
         return named.collect();
     }
@@ -136,9 +123,7 @@ fn subjects(rows: &[Row], columns: &[Column], workloads: &[String]) -> Vec<(Stri
     const DEFAULT: [&Metric; 3] =
         [metrics::metric("slowdown.p99"), metrics::metric("rct_us.p99"), metrics::metric("long_flow_gbps")];
     let both = classes.iter().flat_map(|class| DEFAULT.map(|metric| (*class, metric)));
-    both.filter(|(class, metric)| has(class, metric.name))
-        .map(|(class, metric)| (class.to_owned(), metric))
-        .collect()
+    both.filter(|(class, metric)| has(class, metric.name)).map(|(class, metric)| (class.to_owned(), metric)).collect()
 }
 
 /// The verdicts of each grid point with several schemes.
@@ -196,13 +181,15 @@ fn ordered(
     class: &str,
     metric: &'static Metric,
 ) -> Option<Verdict> {
-    let high = is_better_high(metric)?;
+    let high = match metric.better {
+        Better::High => true,
+        Better::Low => false,
+        Better::Neither => return None,
+    };
     let values = |scheme: &str| -> Option<Vec<f64>> {
         let of = |seed: &u64| {
             let seed = Seed::One(*seed);
-            rows.iter()
-                .find(|row| row.scheme == scheme && row.class == class && row.seed == seed)?
-                .number(metric.name)
+            rows.iter().find(|row| row.scheme == scheme && row.class == class && row.seed == seed)?.number(metric.name)
         };
         seeds.iter().map(of).collect()
     };
@@ -213,14 +200,12 @@ fn ordered(
             None => unknown.push((*scheme).to_owned()),
         }
     }
-    let by_quotient =
-        metric.is_logarithmic() && known.iter().all(|(_, all)| all.iter().all(|value| *value > 0.0));
+    let by_quotient = metric.is_logarithmic() && known.iter().all(|(_, all)| all.iter().all(|value| *value > 0.0));
     let mean = |values: &[f64]| {
         let on_scale = |value: &f64| if by_quotient { libm::log(*value) } else { *value };
         values.iter().map(on_scale).sum::<f64>() / values.len() as f64
     };
-    let order =
-        |a: &[f64], b: &[f64]| if high { mean(b).total_cmp(&mean(a)) } else { mean(a).total_cmp(&mean(b)) };
+    let order = |a: &[f64], b: &[f64]| if high { mean(b).total_cmp(&mean(a)) } else { mean(a).total_cmp(&mean(b)) };
     let mut own = rows.iter().filter(|row| row.is_pooled() && row.class == class);
     let too_short = metric.has_bound() && own.any(|row| row.is_too_short());
     let nothing = Verdict {
@@ -251,10 +236,8 @@ fn ordered(
             ((mean(values) - base) / unit, Interval(low / unit, high / unit))
         };
         let is_relative = by_quotient || base != 0.0;
-        let one =
-            Apart { scheme: (*scheme).to_owned(), difference, interval: Interval(low, high), is_relative };
-        let is_equal =
-            low == 0.0 && high == 0.0 || is_relative && low > 1.0 / (1.0 + EQUAL) - 1.0 && high < EQUAL;
+        let one = Apart { scheme: (*scheme).to_owned(), difference, interval: Interval(low, high), is_relative };
+        let is_equal = low == 0.0 && high == 0.0 || is_relative && low > 1.0 / (1.0 + EQUAL) - 1.0 && high < EQUAL;
         match Interval(low, high).contains(0.0) {
             true if is_equal => close.push(one.scheme),
             true => open.push(one),
@@ -283,11 +266,7 @@ pub fn text(all: &[Verdicts], width: usize) -> String {
     }
     text.push_str("verdict, by differences seed by seed, with 95% intervals\n");
     for point in all {
-        let few = if point.seeds < LEAST_SEEDS {
-            format!("too few seeds ({})", point.seeds)
-        } else {
-            String::new()
-        };
+        let few = if point.seeds < LEAST_SEEDS { format!("too few seeds ({})", point.seeds) } else { String::new() };
         let at = grid_point(&point.grid);
         let between = if at.is_empty() || few.is_empty() { "" } else { ": " };
         if !(at.is_empty() && few.is_empty()) {

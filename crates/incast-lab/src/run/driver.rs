@@ -151,8 +151,7 @@ impl Plan {
 
     /// Names of the workloads of long flows.
     fn long_classes(&self) -> Vec<String> {
-        let workloads =
-            self.scenario.effective.get("workload").and_then(Value::as_array).into_iter().flatten();
+        let workloads = self.scenario.effective.get("workload").and_then(Value::as_array).into_iter().flatten();
         let text = |workload: &Value, key: &str| workload.get(key).and_then(Value::as_str).map(str::to_owned);
         workloads
             .filter(|workload| text(workload, "kind").as_deref() == Some("long"))
@@ -161,7 +160,7 @@ impl Plan {
     }
 }
 
-/// Hears of the progress of runs, from several threads.
+/// Is told of the progress of runs, from several threads.
 pub trait Observer: Sync {
     /// Runs are about to start: those to do, and how many were found finished.
     fn on_start(&self, _to_do: &[&Run], _found: usize) {}
@@ -237,8 +236,7 @@ pub fn execute(
     let mut planned: Vec<&Run> = plan.runs.iter().collect();
     let mut failures = Vec::new();
     let rows = loop {
-        let to_do: Vec<&Run> =
-            planned.iter().copied().filter(|run| folder.finished(&run.folder).is_none()).collect();
+        let to_do: Vec<&Run> = planned.iter().copied().filter(|run| folder.finished(&run.folder).is_none()).collect();
         observer.on_start(&to_do, planned.len() - to_do.len());
         failures.extend(run_all(&to_do, jobs, &context, observer, stop));
         let rows = summarise(plan, &folder, &long)?;
@@ -269,12 +267,9 @@ fn conclude(
     if !rows.is_empty() {
         let (json_path, csv_path) = (folder.path().join("summary.json"), folder.path().join("summary.csv"));
         let json = file::to_json(&[&rows]).map_err(|error| RunError::files(&json_path)(error.into()))?;
-        let csv =
-            csv::summary(&rows).map_err(|error| RunError::files(&csv_path)(std::io::Error::other(error)))?;
-        atomic::write(&json_path, |file| file.write_all(json.as_bytes()))
-            .map_err(RunError::files(&json_path))?;
-        atomic::write(&csv_path, |file| file.write_all(csv.as_bytes()))
-            .map_err(RunError::files(&csv_path))?;
+        let csv = csv::summary(&rows).map_err(|error| RunError::files(&csv_path)(std::io::Error::other(error)))?;
+        atomic::write(&json_path, |file| file.write_all(json.as_bytes())).map_err(RunError::files(&json_path))?;
+        atomic::write(&csv_path, |file| file.write_all(csv.as_bytes())).map_err(RunError::files(&csv_path))?;
         report = Some(report::write(folder.path()));
     }
     let planned = planned.len();
@@ -349,9 +344,8 @@ pub fn missing(plan: &Plan, out: &Path, sources: &[PathBuf], again: bool) -> Res
     let all = sources.iter().chain(folder.is_dir().then_some(&folder));
     all.clone().try_for_each(|source| folder::check_identity(source, &plan.identity))?;
     let all: Vec<PathBuf> = all.cloned().collect();
-    let is_there = |run: &Run| {
-        elsewhere(run, &all).is_some_and(|(_, record)| !again || record.status == RunStatus::Done)
-    };
+    let is_there =
+        |run: &Run| elsewhere(run, &all).is_some_and(|(_, record)| !again || record.status == RunStatus::Done);
     let runs = plan.runs.iter().filter(|run| !is_there(run));
     Ok(runs.map(|run| run.folder.clone()).collect())
 }
@@ -460,14 +454,10 @@ fn summarise(plan: &Plan, folder: &Folder, long: &[String]) -> Result<Vec<Row>, 
             group.iter().filter_map(|run| Some((run, folder.finished(&run.folder)?))).collect();
         let Some((first, record)) = finished.first() else { continue };
         let key = key(first, record.classes.clone(), long);
-        let flows = finished
-            .iter()
-            .map(|(run, record)| read_run(folder, run, record))
-            .collect::<Result<Vec<_>, _>>()?;
-        let flows: Vec<RunFlows<'_>> = flows
-            .iter()
-            .map(|(flows, requests, ended_at)| RunFlows { flows, requests, ended_at: *ended_at })
-            .collect();
+        let flows =
+            finished.iter().map(|(run, record)| read_run(folder, run, record)).collect::<Result<Vec<_>, _>>()?;
+        let flows: Vec<RunFlows<'_>> =
+            flows.iter().map(|(flows, requests, ended_at)| RunFlows { flows, requests, ended_at: *ended_at }).collect();
         let single: Vec<Vec<Row>> = finished.iter().map(|(_, record)| record.rows.clone()).collect();
         let pooled = pooled_rows(&key, &single, &flows);
         rows.extend(single.into_iter().flatten());
@@ -476,11 +466,7 @@ fn summarise(plan: &Plan, folder: &Folder, long: &[String]) -> Result<Vec<Row>, 
     Ok(rows)
 }
 
-fn read_run(
-    folder: &Folder,
-    run: &Run,
-    record: &RunRecord,
-) -> Result<(Vec<FlowRecord>, Vec<Request>, Time), RunError> {
+fn read_run(folder: &Folder, run: &Run, record: &RunRecord) -> Result<(Vec<FlowRecord>, Vec<Request>, Time), RunError> {
     let path = flows_file(folder.path(), &run.folder);
     let flows = parquet::read_flows(&path, &record.classes).map_err(RunError::files(&path))?;
     let requests = requests::group(&flows);

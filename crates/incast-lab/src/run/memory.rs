@@ -61,11 +61,7 @@ fn largest_that_fits(run: &Run, threads: usize, available: u64) -> String {
         return if part < 2.0 {
             "no fabric fits into that".to_owned()
         } else {
-            format!(
-                "the largest that fits is a fabric of about {} hosts like its {}",
-                two_digits(part),
-                run.hosts()
-            )
+            format!("the largest that fits is a fabric of about {} hosts like its {}", two_digits(part), run.hosts())
         };
     }
     let left = available - need.fabric;
@@ -145,10 +141,7 @@ mod tests {
         // Its four hosts are hardly more than the program.
         let message = admit(&runs, 1, false, 1, Some(need / 2)).expect_err("refused").to_string();
         assert!(message.contains("needs about"), "{message}");
-        assert!(
-            message.ends_with("the largest that fits is a fabric of about 2 hosts like its 4"),
-            "{message}"
-        );
+        assert!(message.ends_with("the largest that fits is a fabric of about 2 hosts like its 4"), "{message}");
         let message = admit(&runs, 1, false, 1, Some(1_000)).expect_err("refused").to_string();
         assert!(message.ends_with("no fabric fits into that"), "{message}");
     }
@@ -161,11 +154,8 @@ mod tests {
         };
         let message = refused(&[("duration", "1000s")]);
         assert!(message.contains(" of its 50,000,000 flows: shorten `duration`"), "{message}");
-        let message = refused(&[
-            ("duration", "1s"),
-            ("measure.ports.every", "1ns"),
-            ("measure.ports.which", "[\"s0->*\"]"),
-        ]);
+        let message =
+            refused(&[("duration", "1s"), ("measure.ports.every", "1ns"), ("measure.ports.which", "[\"s0->*\"]")]);
         assert!(message.contains("its samples alone take") && message.contains("times fewer"), "{message}");
     }
 }

@@ -138,8 +138,7 @@ fn simulate(
     let labels = Labels::new(&config.topology);
     let classes = config.classes.iter().map(|class| class.name.clone()).collect();
     let probes = &config.probes;
-    let measured =
-        Measured { ports: probes.ports.is_some(), rates: probes.rates.is_some(), events: probes.events };
+    let measured = Measured { ports: probes.ports.is_some(), rates: probes.rates.is_some(), events: probes.events };
     let strict = config.switch.pfc.as_ref().is_some_and(|pfc| pfc.strict);
     let cause = if config.switch.credits.is_some() { "credits" } else { "PFC" };
     let mut observe = |progress: &Progress| {
@@ -150,10 +149,8 @@ fn simulate(
         SimulationError::Halted => Unfinished::Halted,
         error => Unfinished::Failed(error.to_string()),
     })?;
-    let dropped =
-        Some(outcome.totals.lossless_drops).filter(|drops| strict && *drops > 0).map(describe_drops);
-    let failure =
-        outcome.deadlock.as_ref().map(|deadlock| describe_deadlock(deadlock, &labels, cause)).or(dropped);
+    let dropped = Some(outcome.totals.lossless_drops).filter(|drops| strict && *drops > 0).map(describe_drops);
+    let failure = outcome.deadlock.as_ref().map(|deadlock| describe_deadlock(deadlock, &labels, cause)).or(dropped);
     Ok(Simulated { outcome, labels, classes, measured, failure })
 }
 
@@ -290,10 +287,7 @@ pub fn key(run: &Run, classes: Vec<String>, long: &[String]) -> Key {
 }
 
 fn grid(run: &Run) -> Map<String, Value> {
-    run.grid
-        .iter()
-        .map(|(path, value)| (path.clone(), serde_json::to_value(value).unwrap_or_default()))
-        .collect()
+    run.grid.iter().map(|(path, value)| (path.clone(), serde_json::to_value(value).unwrap_or_default())).collect()
 }
 
 fn panic_message(payload: &(dyn Any + Send)) -> &str {
@@ -337,12 +331,10 @@ mod tests {
         assert_eq!(failed, Ending::Failed("it took longer than the 0 s of --run-timeout".into()));
         assert!(folder.finished(&runs[0].folder).is_none());
 
-        let panicked =
-            run_one(&runs[0], &context, &go, &mut |_| panic!("on purpose"), &mut || ()).expect("written");
+        let panicked = run_one(&runs[0], &context, &go, &mut |_| panic!("on purpose"), &mut || ()).expect("written");
         assert_eq!(panicked, Ending::Failed("the simulator panicked: on purpose".into()));
         assert!(folder.finished(&runs[0].folder).is_none());
-        let record =
-            RunRecord::read(&folder.path().join(&runs[0].folder).join("run.json")).expect("a record");
+        let record = RunRecord::read(&folder.path().join(&runs[0].folder).join("run.json")).expect("a record");
         assert_eq!((record.status, record.error.is_some()), (Status::Failed, true));
 
         let stopped = run_one(&runs[1], &context, &AtomicBool::new(true), &mut |_| (), &mut || ());
@@ -351,13 +343,11 @@ mod tests {
 
         // The failed one is run again. A signal that comes when it is simulated is too late to lose it.
         let signal = AtomicBool::new(false);
-        let ended =
-            run_one(&runs[0], &context, &signal, &mut |_| (), &mut || signal.store(true, Ordering::Relaxed));
+        let ended = run_one(&runs[0], &context, &signal, &mut |_| (), &mut || signal.store(true, Ordering::Relaxed));
         let Ok(Ending::Done(done)) = ended else { panic!("not done") };
         assert_eq!(folder.finished(&runs[0].folder).as_ref(), Some(&*done));
         assert!(done.rows.iter().any(|row| row.class == "all" && row.flows() > 0));
-        let flows =
-            parquet::read_flows(&flows_file(folder.path(), &runs[0].folder), &done.classes).expect("flows");
+        let flows = parquet::read_flows(&flows_file(folder.path(), &runs[0].folder), &done.classes).expect("flows");
         let about = crate::columns::about(&flows_file(folder.path(), &runs[0].folder)).expect("flows");
         for (key, value) in [
             ("incast.scheme", runs[0].scheme.as_str()),

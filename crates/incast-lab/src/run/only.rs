@@ -68,9 +68,9 @@ impl Only {
             }
         }
         let wanted = |run: &Run| {
-            self.conditions.iter().all(|(key, values)| {
-                fact(run, key).iter().any(|fact| values.iter().any(|value| same(fact, value)))
-            })
+            self.conditions
+                .iter()
+                .all(|(key, values)| fact(run, key).iter().any(|fact| values.iter().any(|value| same(fact, value))))
         };
         Ok(runs.into_iter().filter(wanted).collect())
     }
@@ -153,8 +153,7 @@ mod tests {
     fn conditions_select_runs() {
         let runs = super::super::testing::runs;
         let select = |text: &str| Only::parse(&[text.to_owned()]).and_then(|only| only.select(runs()));
-        let count =
-            |text: &str| select(text).map(|runs| runs.len()).unwrap_or_else(|error| panic!("{error}"));
+        let count = |text: &str| select(text).map(|runs| runs.len()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(Only::default().select(runs()).map(|runs| runs.len()).unwrap_or(0), 4);
         assert_eq!(count("scheme=dctcp"), 2);
         assert_eq!(count("scheme=dctcp,cubic,load=0.40"), 2);

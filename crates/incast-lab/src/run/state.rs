@@ -44,8 +44,7 @@ pub fn first_digests(plan: &Plan) -> impl Iterator<Item = Result<(&str, String),
     let (first, last) = (plan.runs.first(), plan.runs.last());
     let is_at = |run: &Run, end: Option<&Run>| end.is_some_and(|end| end.grid == run.grid);
     let seed = first.map(|run| run.seed);
-    let runs =
-        plan.runs.iter().filter(move |run| Some(run.seed) == seed && (is_at(run, first) || is_at(run, last)));
+    let runs = plan.runs.iter().filter(move |run| Some(run.seed) == seed && (is_at(run, first) || is_at(run, last)));
     runs.map(|run| {
         let failed = |message: String| RunError::Flows { run: run.folder.clone(), message };
         let config = run.config(1).map_err(|error| failed(error.to_string()))?;

@@ -16,40 +16,33 @@ pub fn table(point: &Point) -> Table {
         flatten(table.get_mut("switch").and_then(|switch| switch.get_mut(key)));
     }
     if let Some(Value::Array(workloads)) = table.get_mut("workload") {
-        for (workload, described) in workloads.iter_mut().zip(&point.document.workload) {
+        for (workload, written) in workloads.iter_mut().zip(&point.document.workload) {
             flatten(Some(workload));
             if let Value::Table(table) = workload {
                 // The class comes right behind the kind, given or not.
                 let rest = std::mem::take(table);
                 table.extend(rest.get("kind").map(|kind| ("kind".to_owned(), kind.clone())));
-                table.insert("class".into(), Value::String(described.class().to_owned()));
+                table.insert("class".into(), Value::String(written.class().to_owned()));
                 table.extend(rest.into_iter().filter(|(key, _)| key != "kind" && key != "class"));
             }
         }
     }
     let schemes = point.schemes.iter().zip(&point.document.scheme);
-    table.insert(
-        "scheme".into(),
-        Value::Array(schemes.map(|(resolved, described)| scheme(resolved, described)).collect()),
-    );
+    table.insert("scheme".into(), Value::Array(schemes.map(|(resolved, written)| scheme(resolved, written)).collect()));
     table
 }
 
 /// A scheme with all parameters of its law as resolved.
-fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
+fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
     let mut table = Table::new();
-    table.insert("law".into(), Value::String(described.law.clone()));
+    table.insert("law".into(), Value::String(written.law.clone()));
     table.insert("name".into(), Value::String(resolved.name.clone()));
     let own = resolved.classes.iter().find(|class| {
-        class.law.info().name == described.law
-            && !described.by_class.iter().any(|(name, _)| *name == class.name)
+        class.law.info().name == written.law && !written.by_class.iter().any(|(name, _)| *name == class.name)
     });
     if let Some(class) = own {
         table.insert("priority".into(), Value::Integer(class.priority.into()));
-        table.insert(
-            "ack_priority".into(),
-            Value::Integer(class.ack_priority.unwrap_or(class.priority).into()),
-        );
+        table.insert("ack_priority".into(), Value::Integer(class.ack_priority.unwrap_or(class.priority).into()));
         table.insert("notification_priority".into(), Value::Integer(class.notification_priority.into()));
         for (key, raw) in class.law.values() {
             table.insert(key.into(), toml_value(&raw));
@@ -57,16 +50,11 @@ fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
     }
     table.extend(own.and_then(|class| underlay(&class.underlay)).map(|it| ("underlay".to_owned(), it)));
     let mut by_class = Table::new();
-    for class in
-        resolved.classes.iter().filter(|class| described.by_class.iter().any(|(name, _)| *name == class.name))
-    {
+    for class in resolved.classes.iter().filter(|class| written.by_class.iter().any(|(name, _)| *name == class.name)) {
         let mut refined = Table::new();
         refined.insert("law".into(), Value::String(class.law.info().name.into()));
         refined.insert("priority".into(), Value::Integer(class.priority.into()));
-        refined.insert(
-            "ack_priority".into(),
-            Value::Integer(class.ack_priority.unwrap_or(class.priority).into()),
-        );
+        refined.insert("ack_priority".into(), Value::Integer(class.ack_priority.unwrap_or(class.priority).into()));
         refined.insert("notification_priority".into(), Value::Integer(class.notification_priority.into()));
         for (key, raw) in class.law.values() {
             refined.insert(key.into(), toml_value(&raw));
@@ -78,7 +66,7 @@ fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
         table.insert("by_class".into(), Value::Table(by_class));
     }
     // What an agent's parameters come to depends on the scheme: on its headers.
-    if described.switch.is_some() || !resolved.switch.agent.is_none() {
+    if written.switch.is_some() || !resolved.switch.agent.is_none() {
         let mut switch = Value::try_from(&resolved.merged.0).unwrap_or_else(|_| Value::Table(Table::new()));
         ["ecn", "pfc", "scheduler"].into_iter().for_each(|key| flatten(switch.get_mut(key)));
         if let (Some(info), Value::Table(switch)) = (resolved.switch.agent.info(), &mut switch) {
@@ -89,11 +77,8 @@ fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
         }
         table.insert("switch".into(), switch);
     }
-    if described.host.is_some() {
-        table.insert(
-            "host".into(),
-            Value::try_from(&resolved.merged.1).unwrap_or_else(|_| Value::Table(Table::new())),
-        );
+    if written.host.is_some() {
+        table.insert("host".into(), Value::try_from(&resolved.merged.1).unwrap_or_else(|_| Value::Table(Table::new())));
     }
     Value::Table(table)
 }

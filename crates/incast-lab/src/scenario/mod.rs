@@ -115,8 +115,7 @@ impl Scenario {
     /// What is wrong with it, each fault with its place.
     pub fn parse_form(source: Source, sets: &[(String, String)], form: Form) -> Result<Self, ScenarioError> {
         let arguments: Vec<String> = sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let fault =
-            |root: &Node, problem: Problem| root.locate(problem, &source.path, &source.text, &arguments);
+        let fault = |root: &Node, problem: Problem| root.locate(problem, &source.path, &source.text, &arguments);
         let locate = |root: &Node, problem: Problem| ScenarioError::from(fault(root, problem));
         let all = |root: &Node, Problems { first, more }: Problems| {
             let more = more.into_iter().map(|problem| fault(root, problem)).collect();
@@ -143,8 +142,7 @@ impl Scenario {
         for point in &grid {
             let mut tree = overrides::at_point(&root, point).map_err(|problem| locate(&root, problem))?;
             profile::fill(&mut tree);
-            let values =
-                point.iter().map(|(path, node)| (path.clone(), overrides::toml_value(node))).collect();
+            let values = point.iter().map(|(path, node)| (path.clone(), overrides::toml_value(node))).collect();
             let resolved = collect::read(&tree)
                 .and_then(|document| resolve::resolve(document, &tree, values, &mut files))
                 .map_err(|problems| all(&tree, problems))?;
@@ -227,9 +225,7 @@ impl Scenario {
 
     /// The axes of the grid, in the order in which [`Run::grid`] has them.
     pub fn axes(&self) -> Vec<String> {
-        self.points
-            .first()
-            .map_or_else(Vec::new, |point| point.grid.iter().map(|(path, _)| path.clone()).collect())
+        self.points.first().map_or_else(Vec::new, |point| point.grid.iter().map(|(path, _)| path.clone()).collect())
     }
 
     /// Files that its values name, as they name them, and where they are; one that is named twice comes twice.

@@ -18,8 +18,8 @@ const MOST_POINTS: usize = 100_000;
 /// Applies `--set` arguments in their order.
 pub fn apply_sets(root: &mut Node, sets: &[(String, String)]) -> Result<(), Problem> {
     for (index, (key, text)) in sets.iter().enumerate() {
-        let value = Node::parse_argument(text, index)
-            .map_err(|problem| problem.from(Origin::Argument(index as u32)))?;
+        let value =
+            Node::parse_argument(text, index).map_err(|problem| problem.from(Origin::Argument(index as u32)))?;
         path::set(root, key, value)?;
     }
     Ok(())
@@ -32,15 +32,10 @@ pub fn apply_short(root: &mut Node) -> bool {
         root.insert(&entry.key, entry.node.clone());
     }
     if let Some(grid) = short.get("grid") {
-        let axes: Vec<Node> =
-            root.get("zip").map_or(&[][..], Node::items).iter().chain([grid]).cloned().collect();
+        let axes: Vec<Node> = root.get("zip").map_or(&[][..], Node::items).iter().chain([grid]).cloned().collect();
         if let Some(Value::Array(claims)) = value_mut(root, &["paper", "claim"]) {
             claims.retain(|claim| {
-                claim
-                    .get("grid")
-                    .map_or(&[][..], Node::entries)
-                    .iter()
-                    .all(|fixed| has(&axes, &fixed.key, &fixed.node))
+                claim.get("grid").map_or(&[][..], Node::entries).iter().all(|fixed| has(&axes, &fixed.key, &fixed.node))
             });
         }
     }
@@ -65,12 +60,7 @@ pub type GridPoint = Vec<(String, Node)>;
 /// The values of one group of axes: for each step, a value for each axis.
 fn steps(table: &Node, together: bool) -> Vec<Vec<GridPoint>> {
     let axes = table.entries().iter().map(|entry| {
-        entry
-            .node
-            .items()
-            .iter()
-            .map(|value| vec![(entry.key.clone(), value.clone())])
-            .collect::<Vec<GridPoint>>()
+        entry.node.items().iter().map(|value| vec![(entry.key.clone(), value.clone())]).collect::<Vec<GridPoint>>()
     });
     if together {
         let axes: Vec<Vec<GridPoint>> = axes.collect();
@@ -98,8 +88,7 @@ pub fn grid_points(root: &Node, document: &Document) -> Result<Vec<GridPoint>, P
             if paths.contains(&name) {
                 return at(Problem::new("this axis is given twice"));
             }
-            let leader =
-                axes.0.first().filter(|(_, others)| place.len() == 2 && others.len() != values.len());
+            let leader = axes.0.first().filter(|(_, others)| place.len() == 2 && others.len() != values.len());
             if let Some((other, others)) = leader {
                 let allowed = format!("as many as {other} has, {}", others.len());
                 return at(Problem::value(format!("{} values", values.len()), allowed));
@@ -139,9 +128,9 @@ pub fn at_point(root: &Node, point: &GridPoint) -> Result<Node, Problem> {
 /// A value as TOML holds it.
 pub fn toml_value(node: &Node) -> toml::Value {
     match &node.value {
-        Value::Table(entries) => toml::Value::Table(
-            entries.iter().map(|entry| (entry.key.clone(), toml_value(&entry.node))).collect(),
-        ),
+        Value::Table(entries) => {
+            toml::Value::Table(entries.iter().map(|entry| (entry.key.clone(), toml_value(&entry.node))).collect())
+        }
         Value::Array(items) => toml::Value::Array(items.iter().map(toml_value).collect()),
         Value::Text(text) => toml::Value::String(text.clone()),
         Value::Integer(number) => toml::Value::Integer(*number),

@@ -33,17 +33,14 @@ fn join_lines(schema: &mut Value) {
 /// with its parameters.
 pub fn reference_markdown() -> String {
     let schema = schema();
-    let mut page =
-        String::from("# Scenario reference\n\nGenerated from the config structs; do not edit.\n\n");
+    let mut page = String::from("# Scenario reference\n\nGenerated from the config structs; do not edit.\n\n");
     let empty = Map::new();
     let definitions = schema.get("$defs").and_then(Value::as_object).unwrap_or(&empty);
     section(&mut page, "The file", &schema);
     for (name, definition) in definitions {
         section(&mut page, name, definition);
     }
-    page.push_str(
-        "# Laws\n\nDefaults are formulas of the host's rate, the fabric's base RTT and the MSS.\n\n",
-    );
+    page.push_str("# Laws\n\nDefaults are formulas of the host's rate, the fabric's base RTT and the MSS.\n\n");
     for law in LAWS {
         algorithm(&mut page, law.name, law.title, law.source, law.parameters);
     }
@@ -135,13 +132,7 @@ fn keys(page: &mut String, schema: &Value) {
             Some(value) => format!("`{value}`"),
         };
         let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
-        let _ = writeln!(
-            page,
-            "| `{key}` | {} | {} | {} |",
-            cell(&type_of(property)),
-            cell(&default),
-            cell(text)
-        );
+        let _ = writeln!(page, "| `{key}` | {} | {} | {} |", cell(&type_of(property)), cell(&default), cell(text));
     }
     page.push('\n');
 }
@@ -151,12 +142,9 @@ fn type_of(schema: &Value) -> String {
     if let Some(other) = schema.get("$ref").and_then(Value::as_str) {
         return link(other);
     }
-    if let Some(alternatives) = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema.get(key)?.as_array())
-    {
-        let kinds = alternatives
-            .iter()
-            .filter(|one| one.get("type").and_then(Value::as_str) != Some("null"))
-            .map(type_of);
+    if let Some(alternatives) = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema.get(key)?.as_array()) {
+        let kinds =
+            alternatives.iter().filter(|one| one.get("type").and_then(Value::as_str) != Some("null")).map(type_of);
         return kinds.collect::<Vec<_>>().join(" or ");
     }
     if let Some(value) = schema.get("const") {
@@ -170,12 +158,9 @@ fn type_of(schema: &Value) -> String {
             format!("list of {}", schema.get("items").map_or_else(|| "values".into(), type_of))
         }
         Some(Value::String(kind)) => kind.clone(),
-        Some(Value::Array(kinds)) => kinds
-            .iter()
-            .filter_map(Value::as_str)
-            .filter(|kind| *kind != "null")
-            .collect::<Vec<_>>()
-            .join(" or "),
+        Some(Value::Array(kinds)) => {
+            kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect::<Vec<_>>().join(" or ")
+        }
         _ => "any".into(),
     }
 }
@@ -198,20 +183,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_described() {
+    fn every_key_has_a_description() {
         fn walk(value: &Value, path: &str) {
             if let Some(properties) = value.get("properties").and_then(Value::as_object) {
                 for (key, property) in properties {
-                    let described = property.get("description").is_some()
-                        || property.get("$ref").is_some()
-                        || key == "kind";
-                    assert!(described, "{path}.{key} has no description: {property}");
+                    let has_description =
+                        property.get("description").is_some() || property.get("$ref").is_some() || key == "kind";
+                    assert!(has_description, "{path}.{key} has no description: {property}");
                 }
             }
             match value {
-                Value::Object(map) => {
-                    map.iter().for_each(|(key, value)| walk(value, &format!("{path}.{key}")))
-                }
+                Value::Object(map) => map.iter().for_each(|(key, value)| walk(value, &format!("{path}.{key}"))),
                 Value::Array(items) => items.iter().for_each(|value| walk(value, path)),
                 _ => {}
             }
@@ -230,9 +212,7 @@ mod tests {
     #[test]
     fn the_page_names_every_kind_and_law() {
         let page = reference_markdown();
-        for name in
-            ["leaf-spine", "clos3", "all-to-all", "load_of", "per_port", "ratio_to", "`dctcp`", "gain"]
-        {
+        for name in ["leaf-spine", "clos3", "all-to-all", "load_of", "per_port", "ratio_to", "`dctcp`", "gain"] {
             assert!(page.contains(name), "{name}");
         }
     }

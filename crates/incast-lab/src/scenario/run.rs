@@ -12,9 +12,7 @@ use crate::{
     workload::{Expected, Generate, rpc::Several},
 };
 use incast_cc::{feedback::CnpContent, law::Acknowledges, underlay::Reports};
-use incast_sim::{
-    Config, Demand, Fabric, MemoryEstimate, config::ClassConfig, estimate_memory, topology::Topology,
-};
+use incast_sim::{Config, Demand, Fabric, MemoryEstimate, config::ClassConfig, estimate_memory, topology::Topology};
 use incast_units::Time;
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
@@ -161,9 +159,8 @@ impl Run {
         // A receiver may answer each packet with a pull, with credit or with a report of the underlay besides the
         // acknowledgement, and an agent of a switch with a notification.
         let answers =
-            any(|class| {
-                class.scheduler.is_some() && class.law.transport().acknowledges != Acknowledges::Flows
-            }) + any(|class| class.underlay.arrangement().is_some_and(|stage| stage.reports == Reports::Own))
+            any(|class| class.scheduler.is_some() && class.law.transport().acknowledges != Acknowledges::Flows)
+                + any(|class| class.underlay.arrangement().is_some_and(|stage| stage.reports == Reports::Own))
                 + f64::from(u8::from(resolved.switch.agent.info().is_some_and(|agent| !agent.by_port)));
         // Of each flow: SYN and SYN-ACK, what a sender and its receiver half tell each other, and a congestion notification.
         let handshake = if resolved.host.handshake { 2.0 } else { 0.0 };
@@ -227,8 +224,7 @@ impl Run {
             // As in a processor that is shared (M/G/1-PS).
             let slow = (1.0 / (1.0 - used)).min(SLOW);
             let life = slow * alone + WAITING_RTTS * path.base_rtt.ps() as f64;
-            let under_way =
-                if expected.open > 0.0 { expected.open } else { expected.flows * (life / (span + life)) };
+            let under_way = if expected.open > 0.0 { expected.open } else { expected.flows * (life / (span + life)) };
             let lasts = (span + life).min((self.end.ps() as f64 - first).max(0.0));
             flows += expected.flows;
             bytes += expected.bytes;
@@ -240,10 +236,11 @@ impl Run {
         let has_requests = self.point.traffic.generators.iter().any(|generator| generator.has_requests());
         let tables = [true, has_requests, probes.ports.is_some(), probes.rates.is_some(), probes.events];
         // Only priorities that are used have samples; receivers give them to their messages.
-        let priorities =
-            self.resolved.classes.iter().flat_map(|class| {
-                [Some(class.priority), class.ack_priority, Some(class.notification_priority)]
-            });
+        let priorities = self
+            .resolved
+            .classes
+            .iter()
+            .flat_map(|class| [Some(class.priority), class.ack_priority, Some(class.notification_priority)]);
         let priorities: BTreeSet<u8> = priorities.flatten().chain([0]).collect();
         let scheduled = self.resolved.classes.iter().any(|class| class.scheduler.is_some());
         estimate_memory(&Demand {

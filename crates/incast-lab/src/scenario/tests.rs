@@ -100,8 +100,7 @@ fn parse(text: &str) -> Result<Scenario, ScenarioError> {
 }
 
 fn parse_with(text: &str, sets: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
-    let sets: Vec<(String, String)> =
-        sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
     Scenario::parse(Source { path: "scenarios/x.toml".into(), text: text.into() }, &sets)
 }
 
@@ -150,10 +149,7 @@ fn a_scenario_expands_into_runs() {
     assert_eq!(runs[0].classes, ["background", "incast", "rpc", "rpc-request"]);
     let config = runs[3].config(2).expect("a config");
     assert_eq!(config.switch.buffer, Buffer::Shared { total: 4_000_000, alpha: (1, 1), reserve: 0 });
-    assert_eq!(
-        config.switch.ecn,
-        Ecn::Red { min: Size::Bytes(400_000), max: Size::Bytes(1_600_000), p: 0.2 }
-    );
+    assert_eq!(config.switch.ecn, Ecn::Red { min: Size::Bytes(400_000), max: Size::Bytes(1_600_000), p: 0.2 });
     assert_eq!(config.classes.iter().map(|class| class.priority).collect::<Vec<_>>(), [2, 1, 2, 2]);
     assert_eq!(config.applications.iter().filter(|application| application.is_some()).count(), 6);
     assert_eq!(config.end, Time::from_ms(520));
@@ -196,11 +192,12 @@ fn the_effective_scenario_says_everything_and_reads_back() {
     let again = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(again.effective_toml(), text);
     let run = toml::to_string(&scenario.runs()[4].effective()).expect("TOML");
-    let one = parse(&run.replace(
-        "[[paper.claim]]\nmetric = \"fct_us.p99\"\nclass = \"all\"\nscheme = \"dctcp\"\nvalue = 640.0\n",
-        "",
-    ))
-    .unwrap_or_else(|error| panic!("{error}\n{run}"));
+    let one =
+        parse(&run.replace(
+            "[[paper.claim]]\nmetric = \"fct_us.p99\"\nclass = \"all\"\nscheme = \"dctcp\"\nvalue = 640.0\n",
+            "",
+        ))
+        .unwrap_or_else(|error| panic!("{error}\n{run}"));
     assert_eq!(one.runs().len(), 1);
 }
 
@@ -209,15 +206,13 @@ fn the_effective_scenario_says_everything_and_reads_back() {
 fn a_profile_of_the_whole_is_one() {
     let profiled = |from: &str, to: &str| {
         let text = GOOD.replace("duration = \"20ms\"", "profile = \"hpcc-lineage\"\nduration = \"20ms\"");
-        let text =
-            text.replace("pfc = false\n", "").replace("law = \"cubic\"", "law = \"dcqcn\"").replace(from, to);
+        let text = text.replace("pfc = false\n", "").replace("law = \"cubic\"", "law = \"dcqcn\"").replace(from, to);
         let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let effective = scenario.effective_toml();
         assert_eq!(parse(&effective).map(|again| again.effective_toml()).ok(), Some(effective.clone()));
         effective
     };
-    let all =
-        ["ties = \"arrivals-first\"", "ecn_at = \"dequeue\"", "frame = \"43B\"", "variant = \"mellanox\""];
+    let all = ["ties = \"arrivals-first\"", "ecn_at = \"dequeue\"", "frame = \"43B\"", "variant = \"mellanox\""];
     let text = profiled("", "");
     for expected in all {
         assert!(text.contains(expected), "{expected} not in\n{text}");
@@ -240,9 +235,7 @@ fn arguments_replace_values_and_are_named_in_messages() {
     ];
     let scenario = parse_with(GOOD, &sets).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(scenario.duration, Time::from_ms(40));
-    assert!(
-        scenario.effective_toml().contains("gain = 0.2") && scenario.effective_toml().contains("fan_in = 16")
-    );
+    assert!(scenario.effective_toml().contains("gain = 0.2") && scenario.effective_toml().contains("fan_in = 16"));
     assert_eq!(scenario.runs().len(), 18);
     for (key, value, expected) in [
         ("switch.ecn.kind", "stpe", "--set switch.ecn.kind=stpe: switch.ecn.kind: found \"stpe\""),
@@ -271,11 +264,7 @@ fn what_has_no_effect_is_a_warning() {
             "stagger = \"20Gbps\"",
             "starts 1.536ms after the first, and the next group 1ms after it",
         ),
-        (
-            "pfc = false",
-            "pfc = { xoff = \"9KB\", lossless = [3] }",
-            "switch.pfc has no effect: none of its packets",
-        ),
+        ("pfc = false", "pfc = { xoff = \"9KB\", lossless = [3] }", "switch.pfc has no effect: none of its packets"),
         (
             "law = \"cubic\"",
             "law = \"cubic\"\nack_priority = 3\nswitch.pfc = { xoff = \"9KB\", lossless = [3] }",
@@ -284,11 +273,7 @@ fn what_has_no_effect_is_a_warning() {
         ("law = \"cubic\"", "law = \"cubic\"\nswitch.ecn = { kind = \"step\", at = \"1KB\" }", "no effect"),
         ("ecn = { kind = \"step\", at = \"0.2bdp\" }", "ecn = \"off\"", "switch.ecn is off"),
         ("mtu = \"4096B\"", "mtu = \"4096B\"\npath_penalty = false", "path_penalty has no effect"),
-        (
-            "pfc = false",
-            "trim = true",
-            "switch.trim only limits queues, as no law of it has its packets trimmed",
-        ),
+        ("pfc = false", "trim = true", "switch.trim only limits queues, as no law of it has its packets trimmed"),
         ("at = \"2ms\"", "at = \"2s\"", "not before the run's end"),
         ("mtu = \"4096B\"", "mtu = \"4096B\"\nack_delay = \"5us\"", "ack_delay has no effect"),
         ("mtu = \"4096B\"", "mtu = \"4096B\"\nquick_acks = 16", "quick_acks has no effect"),
@@ -350,18 +335,8 @@ fn every_topology_kind_is_built() {
             ),
             320,
         ),
-        (
-            format!(
-                "kind = \"chain\"\nswitches = 3\nhosts_per_switch = 2\nhost_link = {link}\nfabric_link = {link}"
-            ),
-            6,
-        ),
-        (
-            format!(
-                "kind = \"ring\"\nswitches = 4\nhosts_per_switch = 1\nhost_link = {link}\nfabric_link = {link}"
-            ),
-            4,
-        ),
+        (format!("kind = \"chain\"\nswitches = 3\nhosts_per_switch = 2\nhost_link = {link}\nfabric_link = {link}"), 6),
+        (format!("kind = \"ring\"\nswitches = 4\nhosts_per_switch = 1\nhost_link = {link}\nfabric_link = {link}"), 4),
     ] {
         let text = format!(
             "{}[topology]\n{kind}\n[switch]\nbuffer = {{ per_port = \"1MB\" }}\n[[workload]]\nkind = \"all-to-all\"\nsize = \"1KB\"\n[[scheme]]\nlaw = \"cubic\"\n",
@@ -388,10 +363,7 @@ fn loads_refer_to_what_they_name() {
         runs[0].describe_workloads()[0].clone()
     };
     let per_second = |text: String| {
-        text.split("B, ")
-            .nth(1)
-            .and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok())
-            .expect("a number")
+        text.split("B, ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok()).expect("a number")
     };
     let host = per_second(flows("host"));
     assert!((host - 32.0 * 0.4 * 100e9 / 8.0 / 1_711_250.0).abs() < 1.0, "{host}");
@@ -413,8 +385,7 @@ fn a_grid_can_leave_the_incast_out() {
         let config = run.config(1).expect("flows");
         config.flows.into_iter().filter(|flow| run.classes[usize::from(flow.class)] != "incast").collect()
     };
-    let (with, without): (Vec<_>, Vec<_>) =
-        (flows(&parse(GOOD).expect("a scenario").runs()[0]), flows(&runs[0]));
+    let (with, without): (Vec<_>, Vec<_>) = (flows(&parse(GOOD).expect("a scenario").runs()[0]), flows(&runs[0]));
     assert_eq!(with, without);
     assert_eq!(runs[0].config(1).expect("flows").flows.len(), without.len());
 }
@@ -423,8 +394,7 @@ fn a_grid_can_leave_the_incast_out() {
 fn loads_count_headers() {
     // 100 Gbps, and web search in packets of 1,000 bytes: headers and gap are 9% more.
     let at = |load: &str, more: &str| {
-        let text =
-            GOOD.replacen("load = 0.4", &format!("load = {load}\n{more}"), 1).replace("4096B", "1000B");
+        let text = GOOD.replacen("load = 0.4", &format!("load = {load}\n{more}"), 1).replace("4096B", "1000B");
         parse(&text.replacen("\"workload.background.load\" = [0.2, 0.4]", "", 1))
     };
     let nominal = |scenario: &Scenario| scenario.runs()[0].nominal().expect("a load").clone();

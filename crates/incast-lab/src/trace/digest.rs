@@ -4,8 +4,8 @@ use super::{Traced, View, perfetto::event_name};
 use crate::text::{bytes, number};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use incast_sim::{
-    fabric::packet::Kind,
     outcome::{EventKind, FlowRecord, PacketFacts, PacketRecord, Step},
+    packet::Kind,
 };
 use incast_units::Time;
 use std::{
@@ -44,8 +44,7 @@ pub fn render(traced: &Traced) -> String {
     if traced.flow.is_none() {
         // Frames of flow control belong to no flow.
         let packets = traced.outcome.packets.iter().map(|record| &record.packet);
-        let belongs =
-            |packet: &&PacketFacts| !matches!(packet.kind, Kind::Pause | Kind::FlowControl | Kind::MarkerAck);
+        let belongs = |packet: &&PacketFacts| !matches!(packet.kind, Kind::Pause | Kind::FlowControl | Kind::MarkerAck);
         let flows: BTreeSet<_> = packets.filter(belongs).map(PacketFacts::flow).collect();
         let _ = writeln!(text, "packets of {} flows", flows.len());
     }

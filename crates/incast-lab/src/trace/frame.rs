@@ -3,7 +3,7 @@
 //! Sizes are those of `docs/formats.md`; what fields a simulated packet has none for hold is listed in `docs/trace.md`.
 
 use incast_cc::{agent::Codepoint, law::Framing};
-use incast_sim::{fabric::packet::Kind, outcome::PacketFacts};
+use incast_sim::{outcome::PacketFacts, packet::Kind};
 
 /// First of the 16,384 dynamic ports (RFC 6335), from which flows get theirs.
 const DYNAMIC_PORTS: u16 = 49_152;
@@ -404,14 +404,12 @@ pub(super) mod tests {
         }
     }
 
-    const CONTEXT: FrameContext =
-        FrameContext { framing: Framing::Tcp, mtu: 1448, flow_bytes: 14_000, ternary: false };
+    const CONTEXT: FrameContext = FrameContext { framing: Framing::Tcp, mtu: 1448, flow_bytes: 14_000, ternary: false };
 
     #[test]
     fn infiniband_begins_with_its_local_route_header() {
         let context = FrameContext { framing: Framing::InfiniBand, ..CONTEXT };
-        let packet =
-            PacketFacts { wire: 1474, priority: 3, codepoint: Codepoint::CongestionExperienced, ..data() };
+        let packet = PacketFacts { wire: 1474, priority: 3, codepoint: Codepoint::CongestionExperienced, ..data() };
         let headers = frame(&packet, &context, None);
         // Lane 3; service level 3 and BTH; to host 2 from host 1; 1,472 bytes are 368 words.
         assert_eq!(headers[..8], [0x30, 0x32, 0, 3, 1, 0x70, 0, 2]);

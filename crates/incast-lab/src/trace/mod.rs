@@ -277,8 +277,7 @@ impl FlowName {
     /// The flow that this is.
     fn find(self, traced: &Traced) -> Result<(u32, u32), TraceError> {
         let flows = &traced.outcome.flows;
-        let refuse =
-            |found: String, message: String| Err(TraceError::Target { option: "--flow", found, message });
+        let refuse = |found: String, message: String| Err(TraceError::Target { option: "--flow", found, message });
         match self {
             Self::Row(row) => match usize::try_from(row).ok().and_then(|row| flows.get(row)) {
                 Some(record) => Ok((record.source, record.sequence)),
@@ -298,10 +297,7 @@ impl FlowName {
                     0 => refuse(found, format!("{name} opens no flow in this run")),
                     count => refuse(
                         found,
-                        format!(
-                            "{name} opens {count} flows, allowed is {source}:0 to {source}:{}",
-                            count - 1
-                        ),
+                        format!("{name} opens {count} flows, allowed is {source}:0 to {source}:{}", count - 1),
                     ),
                 }
             }

@@ -7,8 +7,8 @@ use super::{
     frame::{FrameContext, address, frame, is_infiniband},
 };
 use incast_sim::{
-    fabric::packet::Kind,
     outcome::{EventKind, PacketRecord, Step},
+    packet::Kind,
 };
 use incast_units::Time;
 use std::{
@@ -205,8 +205,8 @@ mod tests {
     use incast_cc::{agent::Codepoint, law::Framing};
     use incast_sim::{
         Outcome,
-        fabric::packet::Kind,
         outcome::{FlowRecord, PacketFacts},
+        packet::Kind,
         topology::{Link, SingleSwitch},
     };
     use incast_units::Rate;
@@ -349,11 +349,7 @@ mod tests {
                     "tcp.checksum.status == bad",
                     "eth.fcs.status == bad",
                 ] {
-                    assert_eq!(
-                        read(wrong, &["frame.number", "_ws.expert.message"]),
-                        [""; 0],
-                        "{what}: {wrong}"
-                    );
+                    assert_eq!(read(wrong, &["frame.number", "_ws.expert.message"]), [""; 0], "{what}: {wrong}");
                 }
                 assert_eq!(read("ip.dsfield.ecn == 3", &["frame.number"]), ["2"], "{what}");
                 // Whole frames have a check sequence that can be checked: answers always.
@@ -364,16 +360,9 @@ mod tests {
                     let seen = read("infiniband", &fields);
                     // First, middle and last send; two acknowledgements below 1; NAK of 1; the longer notification.
                     assert_eq!(seen, ["0\t0", "1\t1", "2\t2", "17\t0", "17\t0", "17\t1", "129\t0"], "{what}");
-                    assert_eq!(
-                        read("infiniband.aeth.syndrome.opcode == 3", &["frame.number"]),
-                        ["6"],
-                        "{what}"
-                    );
+                    assert_eq!(read("infiniband.aeth.syndrome.opcode == 3", &["frame.number"]), ["6"], "{what}");
                 } else {
-                    let sack = read(
-                        "tcp.options.sack_le",
-                        &["tcp.options.sack_le", "tcp.options.sack_re", "tcp.ack"],
-                    );
+                    let sack = read("tcp.options.sack_le", &["tcp.options.sack_le", "tcp.options.sack_re", "tcp.ack"]);
                     assert_eq!(sack, ["2897\t2998\t1449"].map(String::from).to_vec(), "{what}");
                 }
                 std::fs::remove_file(&path).expect("removed");

@@ -6,8 +6,8 @@
 use super::{Traced, protobuf::Message};
 use incast_cc::agent::Codepoint;
 use incast_sim::{
-    fabric::packet::Kind,
     outcome::{EventKind, PacketFacts, PacketRecord, Step},
+    packet::Kind,
 };
 use incast_units::Time;
 use std::{
@@ -229,12 +229,9 @@ fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, 
         Kind::Syn => "connection asked for".into(),
         Kind::SynAck => "connection accepted".into(),
         Kind::Pause => "pause frame".into(),
-        Kind::FlowControl => format!(
-            "credits of lane {}: sent {}, limit {}",
-            packet.position,
-            packet.value as u32,
-            packet.value >> 32
-        ),
+        Kind::FlowControl => {
+            format!("credits of lane {}: sent {}, limit {}", packet.position, packet.value as u32, packet.value >> 32)
+        }
         Kind::Trimmed => format!("header of data {}", packet.position),
         Kind::Bounced => format!("header of data {}, sent back", packet.position),
         Kind::Marker => "marker".into(),
@@ -505,9 +502,8 @@ law = "dctcp"
         let mut seen = Seen::default();
         let mut open: BTreeMap<u64, u64> = BTreeMap::new();
         let mut last = 0;
-        let text = |all: &[(u32, Value)], field| {
-            String::from_utf8(bytes(all, field).expect("a name").to_vec()).expect("text")
-        };
+        let text =
+            |all: &[(u32, Value)], field| String::from_utf8(bytes(all, field).expect("a name").to_vec()).expect("text");
         for (index, (field, packet)) in fields(&file).into_iter().enumerate() {
             let Value::Bytes(packet) = packet else { panic!("a packet is a message") };
             assert_eq!(field, 1);

@@ -124,8 +124,7 @@ mod tests {
     fn what_is_written_can_be_read() {
         use read::{Value, fields};
         let message = Message::default().number(300, u64::MAX).fixed(2, 7).text(1, "x");
-        let expected =
-            [(300, Value::Number(u64::MAX)), (2, Value::Number(7)), (1, Value::Bytes(b"x".to_vec()))];
+        let expected = [(300, Value::Number(u64::MAX)), (2, Value::Number(7)), (1, Value::Bytes(b"x".to_vec()))];
         assert_eq!(fields(message.as_bytes()), expected);
     }
 }

@@ -23,8 +23,7 @@ pub enum FlowName {
 /// # Errors
 /// It is none of these, or there is no such host.
 pub fn flow(name: &str, topology: &Topology) -> Result<FlowName, TraceError> {
-    let refuse =
-        |message: String| Err(TraceError::Target { option: "--flow", found: name.to_owned(), message });
+    let refuse = |message: String| Err(TraceError::Target { option: "--flow", found: name.to_owned(), message });
     let expected = "expected a row of flows.parquet, such as 12, or SOURCE:SEQUENCE, such as 3:0 or h3:0";
     let Some((source, sequence)) = name.split_once(':') else {
         return name.trim().parse().map(FlowName::Row).or_else(|_| refuse(expected.into()));
@@ -44,8 +43,7 @@ pub fn flow(name: &str, topology: &Topology) -> Result<FlowName, TraceError> {
 /// # Errors
 /// There is no such port or host.
 pub fn port(name: &str, topology: &Topology) -> Result<View, TraceError> {
-    let refuse =
-        |message: String| Err(TraceError::Target { option: "--port", found: name.to_owned(), message });
+    let refuse = |message: String| Err(TraceError::Target { option: "--port", found: name.to_owned(), message });
     let expected = "expected a port, such as s0->h0, or a host, such as h0, for both directions of its link";
     let meant = |name: &str| {
         let near = nearest(name, topology.names.iter().map(String::as_str));
@@ -59,8 +57,7 @@ pub fn port(name: &str, topology: &Topology) -> Result<View, TraceError> {
             Some(host) if host < topology.hosts => Ok(View::Host(host)),
             Some(node) => {
                 let ports = topology.ports();
-                let some =
-                    (0..ports.of(node).len() as u16).filter_map(|port| ports.name(topology, node, port));
+                let some = (0..ports.of(node).len() as u16).filter_map(|port| ports.name(topology, node, port));
                 refuse(format!("a switch has several ports: {}", list(some, ports.of(node).len())))
             }
             None => refuse(format!("{expected}{}", meant(name))),
@@ -72,8 +69,7 @@ pub fn port(name: &str, topology: &Topology) -> Result<View, TraceError> {
                 None => {
                     let node = topology.find_node(from).unwrap_or(0);
                     let ports = topology.ports();
-                    let some =
-                        (0..ports.of(node).len() as u16).filter_map(|port| ports.name(topology, node, port));
+                    let some = (0..ports.of(node).len() as u16).filter_map(|port| ports.name(topology, node, port));
                     refuse(format!("no such port; {from} has {}", list(some, ports.of(node).len())))
                 }
             }

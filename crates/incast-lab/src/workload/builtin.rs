@@ -44,11 +44,7 @@ mod tests {
             let (linear, rest) = stated.split_once(';').expect("two means");
             let step = rest.split_once(':').expect("a key").1.split(';').next().expect("a value").to_owned();
             let close = |ours: f64, theirs: f64| (ours - theirs).abs() <= 0.06 + theirs * 1e-6;
-            assert!(
-                close(table.mean_of_step(u64::MAX), number(&step)),
-                "{name} step {}",
-                table.mean_of_step(u64::MAX)
-            );
+            assert!(close(table.mean_of_step(u64::MAX), number(&step)), "{name} step {}", table.mean_of_step(u64::MAX));
             assert!(
                 close(table.mean_of_lines(u64::MAX), number(linear)),
                 "{name} linear {}",

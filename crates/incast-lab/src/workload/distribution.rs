@@ -106,8 +106,7 @@ impl Table {
             let (number, line) = (index + 1, line.trim().trim_start_matches('\u{feff}'));
             if let Some(comment) = line.strip_prefix('#') {
                 let comment = comment.to_ascii_lowercase();
-                step |= comment.contains("step sampling")
-                    || comment.replace(' ', "").contains("interpolation:step");
+                step |= comment.contains("step sampling") || comment.replace(' ', "").contains("interpolation:step");
                 continue;
             }
             if line.is_empty() {
@@ -137,12 +136,8 @@ impl Table {
             let Some((size, probability)) = columns.split(line) else {
                 return fail(number, format!("found {shown:?}, allowed is {}", columns.allowed()));
             };
-            let (Ok(size), Ok(probability)) = (size.trim().parse::<f64>(), probability.trim().parse::<f64>())
-            else {
-                return fail(
-                    number,
-                    format!("found {shown:?}, allowed are two numbers: {}", columns.allowed()),
-                );
+            let (Ok(size), Ok(probability)) = (size.trim().parse::<f64>(), probability.trim().parse::<f64>()) else {
+                return fail(number, format!("found {shown:?}, allowed are two numbers: {}", columns.allowed()));
             };
             if !(0.0..=LARGEST).contains(&size) {
                 return fail(number, format!("found size {size}, allowed is 0 to 2^53 bytes"));
@@ -175,8 +170,7 @@ impl Table {
             && *last > 1.0 + 1e-6
         {
             if (*last - 100.0).abs() > 1e-4 {
-                let message =
-                    format!("found {last} as the last value, allowed is 100 of percent or 1 of a fraction");
+                let message = format!("found {last} as the last value, allowed is 100 of percent or 1 of a fraction");
                 return fail(last_line, message);
             }
             for (_, probability) in &mut points {
@@ -200,8 +194,7 @@ impl Table {
 
     /// The size at probability `u` in [0, 1), on straight lines; below the first point, its size.
     fn invert_lines(&self, u: f64) -> f64 {
-        let above =
-            self.points.partition_point(|(_, probability)| *probability <= u).min(self.points.len() - 1);
+        let above = self.points.partition_point(|(_, probability)| *probability <= u).min(self.points.len() - 1);
         let (size, probability) = self.points[above];
         if above == 0 {
             return size;
@@ -211,14 +204,12 @@ impl Table {
             return size;
         }
         size_before
-            + (size - size_before)
-                * ((u - probability_before) / (probability - probability_before)).clamp(0.0, 1.0)
+            + (size - size_before) * ((u - probability_before) / (probability - probability_before)).clamp(0.0, 1.0)
     }
 
     /// The size of the first point whose probability is above `u`.
     fn invert_step(&self, u: f64) -> f64 {
-        let above =
-            self.points.partition_point(|(_, probability)| *probability <= u).min(self.points.len() - 1);
+        let above = self.points.partition_point(|(_, probability)| *probability <= u).min(self.points.len() - 1);
         self.points[above].0
     }
 
@@ -388,27 +379,16 @@ mod tests {
     fn percentages_and_fractions_are_told_apart_by_the_last() {
         // Of the shape of the usual ones: a point at 0, steps, many points, points at one size, ends of lines of Windows.
         let shapes: [&[(u64, f64)]; 4] = [
-            &[
-                (0, 0.0),
-                (10_000, 15.0),
-                (20_000, 20.0),
-                (30_000, 30.0),
-                (1_000_000, 80.0),
-                (30_000_000, 100.0),
-            ],
+            &[(0, 0.0), (10_000, 15.0), (20_000, 20.0), (30_000, 30.0), (1_000_000, 80.0), (30_000_000, 100.0)],
             &[(0, 0.0), (36, 10.8913), (77, 22.0705), (15_158_197, 100.0)],
             &[(1, 0.0), (300, 40.0), (300, 60.0), (4_096, 60.0), (8_192, 100.0)],
             &[(64, 50.0), (2_048, 100.0)],
         ];
         for points in shapes {
             let lines = |unit: f64, end: &str| {
-                points
-                    .iter()
-                    .map(|(size, percent)| format!("{size} {}{end}", percent / unit))
-                    .collect::<String>()
+                points.iter().map(|(size, percent)| format!("{size} {}{end}", percent / unit)).collect::<String>()
             };
-            let csv: String =
-                points.iter().map(|(size, percent)| format!("{size},{}\n", percent / 100.0)).collect();
+            let csv: String = points.iter().map(|(size, percent)| format!("{size},{}\n", percent / 100.0)).collect();
             let expected = table(&format!("size_bytes,cdf\n{csv}")).expect("valid");
             for text in [
                 lines(1.0, "\n"),
@@ -427,8 +407,7 @@ mod tests {
             }
         }
         // Five hundred points, as fine tables have.
-        let fine: String =
-            (0..=500).map(|point| format!("{} {}\n", point * 100, f64::from(point) / 5.0)).collect();
+        let fine: String = (0..=500).map(|point| format!("{} {}\n", point * 100, f64::from(point) / 5.0)).collect();
         assert!((table(&fine).expect("valid").mean_of_lines(u64::MAX) - 25_000.0).abs() < 1e-6);
         for (text, line, expected) in [
             ("0 0\n10 50\n20 80\n", 3, "found 80 as the last value, allowed is 100 of percent or 1"),
@@ -439,11 +418,7 @@ mod tests {
             ("0 0\n10 50\n5 100\n", 3, "found size 5 after 10"),
             ("0 0\n10 50\n20 40\n30 100\n", 3, "found probability 40 after 50"),
             ("0 0\n10,50\n20 100\n", 2, "allowed is `size percent`"),
-            (
-                "percent size\n50 10\n100 20\n",
-                1,
-                "allowed is the header size_bytes,cdf, or lines `size percent`",
-            ),
+            ("percent size\n50 10\n100 20\n", 1, "allowed is the header size_bytes,cdf, or lines `size percent`"),
             ("0 100\n", 1, "found 0 as the largest size"),
         ] {
             let error = table(text).expect_err(text);
@@ -458,8 +433,7 @@ mod tests {
         for name in ["websearch", "fb_hadoop_fine", "homa_w3"] {
             let table = table(builtin::text(name).expect("bundled")).expect("valid");
             let curve = table.clone();
-            let distribution =
-                Distribution::Table { table, interpolation: Interpolation::Linear, max: u64::MAX };
+            let distribution = Distribution::Table { table, interpolation: Interpolation::Linear, max: u64::MAX };
             let mut stream = Stream::new(7, 1, 1);
             let mut draws: Vec<u64> = (0..20_000).map(|_| distribution.sample(&mut stream)).collect();
             draws.sort_unstable();
@@ -467,10 +441,7 @@ mod tests {
                 let expected = curve.invert_lines(quantile);
                 let below = draws.partition_point(|size| (*size as f64) < expected) as f64 / 20_000.0;
                 let up_to = draws.partition_point(|size| (*size as f64) <= expected + 1.0) as f64 / 20_000.0;
-                assert!(
-                    below - 0.012 <= quantile && quantile <= up_to + 0.012,
-                    "{name} {quantile}: {below} {up_to}"
-                );
+                assert!(below - 0.012 <= quantile && quantile <= up_to + 0.012, "{name} {quantile}: {below} {up_to}");
             }
         }
     }
@@ -492,16 +463,8 @@ mod tests {
     fn means_are_those_of_the_samples() {
         let websearch = table(builtin::text("websearch").expect("bundled")).expect("valid");
         let distributions = [
-            Distribution::Table {
-                table: websearch.clone(),
-                interpolation: Interpolation::Linear,
-                max: u64::MAX,
-            },
-            Distribution::Table {
-                table: websearch.clone(),
-                interpolation: Interpolation::Linear,
-                max: 1_500_000,
-            },
+            Distribution::Table { table: websearch.clone(), interpolation: Interpolation::Linear, max: u64::MAX },
+            Distribution::Table { table: websearch.clone(), interpolation: Interpolation::Linear, max: 1_500_000 },
             Distribution::Table { table: websearch, interpolation: Interpolation::Step, max: 1_500_000 },
             Distribution::Lognormal { mu: 9.0, sigma: 1.0, max: u64::MAX },
             Distribution::Lognormal { mu: 9.0, sigma: 1.0, max: 20_000 },

@@ -74,16 +74,12 @@ impl Generate for Incast {
                 Receiver::Random => stream.below(u64::from(self.hosts)) as u32,
                 Receiver::Host(host) => host,
             };
-            let mut senders: Vec<u32> =
-                self.senders.iter().copied().filter(|host| *host != receiver).collect();
+            let mut senders: Vec<u32> = self.senders.iter().copied().filter(|host| *host != receiver).collect();
             draw_to_front(&mut stream, &mut senders, self.fan_in as usize);
             let turn = self.stagger.get(receiver as usize).copied().unwrap_or(Time::ZERO);
             for (index, source) in senders.into_iter().take(self.fan_in as usize).enumerate() {
-                let jitter = if self.jitter == Time::ZERO {
-                    0
-                } else {
-                    stream.below(self.jitter.ps().saturating_add(1))
-                };
+                let jitter =
+                    if self.jitter == Time::ZERO { 0 } else { stream.below(self.jitter.ps().saturating_add(1)) };
                 let own = turn.saturating_mul(index as u64).saturating_add(Time::from_ps(jitter));
                 flows.push(FlowSpec {
                     start: (self.start + self.every * group).saturating_add(own),

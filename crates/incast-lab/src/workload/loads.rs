@@ -157,12 +157,7 @@ impl<'a> Fluid<'a> {
             let share = rising[switch as usize] / ends.iter().filter(is_up).count() as f64;
             raised[switch as usize] = share;
             for end in ends.iter().filter(is_up) {
-                self.add(
-                    &mut loads,
-                    end.cable as usize,
-                    switch,
-                    share * (before[hosts as usize] - weight(switch)),
-                );
+                self.add(&mut loads, end.cable as usize, switch, share * (before[hosts as usize] - weight(switch)));
                 rising[end.peer as usize] += share;
             }
         }
@@ -238,9 +233,7 @@ impl<'a> Fluid<'a> {
         loads
             .iter()
             .enumerate()
-            .map(|(cable, [up, down])| {
-                (up.max(*down) / self.topology.cables[cable].link.rate.as_f64(), cable)
-            })
+            .map(|(cable, [up, down])| (up.max(*down) / self.topology.cables[cable].link.rate.as_f64(), cable))
             .max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
@@ -276,8 +269,7 @@ impl<'a> Fluid<'a> {
         let half = demand.sources.len() / 2;
         let unit = demand.unit_rates();
         let across = |from: &[f64], to: &[f64]| from.iter().sum::<f64>() * to.iter().sum::<f64>();
-        across(&unit[..half], &demand.destinations[half..])
-            .max(across(&unit[half..], &demand.destinations[..half]))
+        across(&unit[..half], &demand.destinations[half..]).max(across(&unit[half..], &demand.destinations[..half]))
     }
 
     /// Bits per second that the fabric carries from the first half of the hosts to the second: a maximum flow
@@ -359,9 +351,7 @@ impl Network {
                 continue;
             }
             match self.of[node].get(next[node]).copied() {
-                Some(arc)
-                    if self.arcs[arc].1 > 0 && level[self.arcs[arc].0] == level[node].saturating_add(1) =>
-                {
+                Some(arc) if self.arcs[arc].1 > 0 && level[self.arcs[arc].0] == level[node].saturating_add(1) => {
                     path.push(arc)
                 }
                 Some(_) => next[node] += 1,
@@ -394,15 +384,10 @@ mod tests {
     #[test]
     fn uniform_traffic_on_a_leaf_spine() {
         // 2:1 oversubscribed: 16 hosts of 10G over 8 spines of 10G. 3/4 of the traffic (48 of 63) leaves its leaf.
-        let topology = LeafSpine {
-            leaves: 4,
-            spines: 8,
-            hosts_per_leaf: 16,
-            host_link: link(10),
-            fabric_link: link(10),
-        }
-        .build()
-        .expect("built");
+        let topology =
+            LeafSpine { leaves: 4, spines: 8, hosts_per_leaf: 16, host_link: link(10), fabric_link: link(10) }
+                .build()
+                .expect("built");
         let fluid = Fluid::new(&topology);
         let demand = uniform(&fluid, 64);
         let loads = fluid.loads(&demand);
@@ -422,9 +407,7 @@ mod tests {
         assert_eq!(Fluid::new(&tree).bisection(), 800e9);
         let one = SingleSwitch { hosts: 9, link: link(100) }.build().expect("built");
         assert_eq!(Fluid::new(&one).bisection(), 400e9);
-        let two = Dumbbell { left: 3, right: 3, host_link: link(100), bottleneck: link(40) }
-            .build()
-            .expect("built");
+        let two = Dumbbell { left: 3, right: 3, host_link: link(100), bottleneck: link(40) }.build().expect("built");
         assert_eq!(Fluid::new(&two).bisection(), 40e9);
     }
 
@@ -441,9 +424,8 @@ mod tests {
     #[test]
     fn a_sample_of_a_chain_is_within_its_standard_error() {
         let switches = 4000;
-        let topology = Chain { switches, hosts_per_switch: 1, host_link: link(10), fabric_link: link(10) }
-            .build()
-            .expect("built");
+        let topology =
+            Chain { switches, hosts_per_switch: 1, host_link: link(10), fabric_link: link(10) }.build().expect("built");
         let fluid = Fluid::new(&topology);
         let samples = QUICK / fluid.switch_ports();
         assert!(samples < 1000.0);

@@ -107,15 +107,8 @@ impl Generate for Long {
     }
 
     fn describe(&self) -> String {
-        let size =
-            if self.endless { "that last until the end".to_owned() } else { format!("of {} B", self.size) };
-        format!(
-            "{}: {} flows {size}, from {} on, {} apart",
-            self.name,
-            self.count(),
-            self.start,
-            self.stagger
-        )
+        let size = if self.endless { "that last until the end".to_owned() } else { format!("of {} B", self.size) };
+        format!("{}: {} flows {size}, from {} on, {} apart", self.name, self.count(), self.start, self.stagger)
     }
 
     fn smallest_long_flow(&self) -> Option<u64> {
@@ -158,10 +151,7 @@ mod tests {
                 assert_eq!(pairs.len(), count as usize);
                 assert!(pairs.iter().all(|(a, b)| a != b), "{pairs:?}");
                 let of_h0 = pairs.iter().filter(|(a, _)| *a == 0).count() as u32;
-                assert!(
-                    of_h0 >= count / hosts && of_h0 <= count.div_ceil(hosts),
-                    "{hosts} {count} {pairs:?}"
-                );
+                assert!(of_h0 >= count / hosts && of_h0 <= count.div_ceil(hosts), "{hosts} {count} {pairs:?}");
             }
         }
     }

@@ -13,6 +13,7 @@ pub mod spacing;
 pub mod streams;
 pub mod trace;
 mod trace_parquet;
+mod trace_rows;
 
 use incast_cc::law::SizeClass;
 use incast_sim::{FlowSpec, application::Application};

@@ -125,8 +125,7 @@ mod tests {
         let mut per_destination = [0u32; 32];
         flows.iter().for_each(|flow| per_destination[flow.destination as usize] += 1);
         let mean = flows.len() as f64 / 32.0;
-        let chi: f64 =
-            per_destination.iter().map(|n| (f64::from(*n) - mean) * (f64::from(*n) - mean) / mean).sum();
+        let chi: f64 = per_destination.iter().map(|n| (f64::from(*n) - mean) * (f64::from(*n) - mean) / mean).sum();
         assert!(chi < 61.1, "31 degrees of freedom, 0.1%: {chi}");
     }
 

@@ -58,8 +58,7 @@ struct Host {
 impl Host {
     fn ask(&mut self, now: Time, open: &mut dyn FnMut(FlowSpec)) {
         let Some(stream) = &mut self.client else { return };
-        let pause =
-            if self.rpc.think == Time::ZERO { 0.0 } else { stream.exponential(self.rpc.think.ps() as f64) };
+        let pause = if self.rpc.think == Time::ZERO { 0.0 } else { stream.exponential(self.rpc.think.ps() as f64) };
         let server = self.servers[stream.below(self.servers.len() as u64) as usize];
         let bytes = self.rpc.request.sample(stream);
         let start = now.saturating_add(Time::from_ps(pause.round() as u64));
@@ -90,8 +89,7 @@ impl Application for Host {
             // no other flows, the flow's number is the call's, and every scheme draws the same sizes; where it does
             // (other workloads, or a client that also serves), numbers interleave differently from scheme to scheme.
             let call = u64::from(flow.source) << 32 | u64::from(flow.sequence);
-            let bytes =
-                self.rpc.response.sample(&mut stream(self.seed, Purpose::RpcServer, &self.rpc.name, call));
+            let bytes = self.rpc.response.sample(&mut stream(self.seed, Purpose::RpcServer, &self.rpc.name, call));
             open(FlowSpec {
                 start: now,
                 source: 0,
@@ -169,9 +167,8 @@ impl Generate for Rpc {
 
     fn sizes(&self) -> Vec<(u16, SizeClass)> {
         let both = [(self.request_class, &self.request), (self.response_class, &self.response)];
-        let spread = |(class, sizes): (u16, &Distribution)| {
-            sizes.spread(self.calls).into_iter().map(move |size| (class, size))
-        };
+        let spread =
+            |(class, sizes): (u16, &Distribution)| sizes.spread(self.calls).into_iter().map(move |size| (class, size));
         both.into_iter().flat_map(spread).collect()
     }
 
@@ -213,9 +210,7 @@ mod tests {
         let opened = collect(|open| client.on_start(open));
         assert_eq!(opened.len(), 3);
         assert!(
-            opened.iter().all(|flow| flow.destination != 0
-                && flow.request == FlowSpec::OWN_REQUEST
-                && flow.class == 1)
+            opened.iter().all(|flow| flow.destination != 0 && flow.request == FlowSpec::OWN_REQUEST && flow.class == 1)
         );
         assert!(collect(|open| server.on_start(open)).is_empty());
         let request = FlowInfo { source: 0, sequence: 5, destination: 2, class: 1, bytes: 64 };
@@ -226,10 +221,7 @@ mod tests {
         let response = FlowInfo { source: 2, sequence: 0, destination: 0, class: 0, bytes: answer[0].bytes };
         let next = collect(|open| client.on_received(Time::from_us(20), &response, open));
         assert!(next.len() == 1 && next[0].start >= Time::from_us(20));
-        assert!(
-            collect(|open| client.on_received(Time::from_ms(1), &response, open)).is_empty(),
-            "after the end"
-        );
+        assert!(collect(|open| client.on_received(Time::from_ms(1), &response, open)).is_empty(), "after the end");
         let other = FlowInfo { class: 7, ..response };
         assert!(collect(|open| client.on_received(Time::from_us(20), &other, open)).is_empty());
         assert!(rpc().application(1, 9).is_none());

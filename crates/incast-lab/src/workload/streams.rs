@@ -28,8 +28,7 @@ pub fn stream(seed: u64, purpose: Purpose, class: &str, place: u64) -> Stream {
 
 /// FNV-1a.
 fn hash(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The finaliser of SplitMix64.

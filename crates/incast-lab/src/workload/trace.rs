@@ -5,7 +5,11 @@
 //! there and back with blanks or semicolons between them, which switches follow with `load_balancing =
 //! "source-routed"`. Further columns are ignored, so that a `flows.parquet` of one run can drive another.
 
-use super::{Expected, Generate, MOST_BYTES, trace_parquet};
+pub use super::trace_rows::{LIMIT, Row, TraceError};
+use super::{
+    Expected, Generate, MOST_BYTES, trace_parquet,
+    trace_rows::{COLUMNS, STARTS, both, start_of, too_many},
+};
 use incast_cc::law::SizeClass;
 use incast_sim::{FlowSpec, routing::Pinned};
 use incast_units::Time;
@@ -14,32 +18,6 @@ use std::{
     fmt::Write,
     path::Path,
 };
-
-/// A row as the file holds it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// When the flow starts.
-    pub start: Time,
-    /// Sender: a host's name or number.
-    pub source: String,
-    /// Receiver.
-    pub destination: String,
-    /// Payload.
-    pub bytes: u64,
-    /// Class, if the file has that column and it is not empty.
-    pub class: Option<String>,
-    /// The nodes of its data's path and of its acknowledgements', if the file has those columns and they are not empty.
-    pub paths: Option<[String; 2]>,
-}
-
-/// What is wrong with a trace, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceError {
-    /// Line of a CSV or row of a Parquet file, from 1; 0 for the file as a whole.
-    pub line: usize,
-    /// What was found and what is allowed.
-    pub message: String,
-}
 
 /// All errors of a file; of many the first.
 #[derive(Default)]
@@ -90,52 +68,9 @@ impl Trace {
     pub fn new(name: String, flows: Vec<FlowSpec>) -> Self {
         let bytes = flows.iter().map(|flow| flow.bytes as f64).sum();
         let sources: BTreeSet<u32> = flows.iter().map(|flow| flow.source).collect();
-        let expected =
-            Expected { flows: flows.len() as f64, bytes, sources: sources.len() as f64, open: 0.0 };
+        let expected = Expected { flows: flows.len() as f64, bytes, sources: sources.len() as f64, open: 0.0 };
         Self { name, flows, expected }
     }
-}
-
-/// Largest number of rows. A simulation of as many flows needs some 7 GB.
-pub const LIMIT: usize = 10_000_000;
-
-/// Why a file of more is refused.
-pub(super) fn too_many(found: &str) -> TraceError {
-    TraceError {
-        line: 0,
-        message: format!("found {found} flows, allowed are at most {LIMIT}: cut the trace"),
-    }
-}
-
-/// Columns of starts: `start` has times with their units, the others plain numbers of so many picoseconds.
-pub(super) const STARTS: [(&str, u64); 6] = [
-    ("start", 0),
-    ("start_ps", 1),
-    ("start_ns", 1_000),
-    ("start_us", 1_000_000),
-    ("start_ms", 1_000_000_000),
-    ("start_s", 1_000_000_000_000),
-];
-
-/// What is said where a column is missing.
-pub(super) const COLUMNS: &str =
-    "start (or start_s, start_ms, start_us, start_ns, start_ps), src, dst, bytes (or size_bytes), class";
-
-/// A start from the cell of a column of [`STARTS`]. Numbers with a fraction are rounded to picoseconds.
-pub(super) fn start_of((column, unit): (&str, u64), cell: &str) -> Result<Time, String> {
-    if unit == 0 {
-        return cell.parse().map_err(|error| format!("start: {error}"));
-    }
-    let whole = cell.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    let real = || {
-        let number = cell.parse::<f64>().ok().filter(|_| unit > 1)? * unit as f64;
-        (number >= 0.0 && number < u64::MAX as f64).then(|| number.round() as u64)
-    };
-    whole.or_else(real).map(Time::from_ps).ok_or_else(|| {
-        let unit = column.trim_start_matches("start_");
-        let kind = if unit == "ps" { "a whole number" } else { "a number, not negative," };
-        format!("found {column} {cell:?}, allowed is {kind} of {unit}, at most 213 days")
-    })
 }
 
 /// Reads a table of hosts by their addresses: CSV with the columns `address` and `host`.
@@ -143,8 +78,7 @@ pub(super) fn start_of((column, unit): (&str, u64), cell: &str) -> Result<Time, 
 /// # Errors
 /// A column is missing, or a line has no two cells.
 pub fn read_addresses(text: &str) -> Result<BTreeMap<String, String>, TraceError> {
-    let mut reader =
-        csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let csv_error = |error: csv::Error| {
         let line = error.position().map_or(0, |position| position.line() as usize);
         TraceError { line, message: error.to_string() }
@@ -160,10 +94,7 @@ pub fn read_addresses(text: &str) -> Result<BTreeMap<String, String>, TraceError
         let line = record.position().map_or(0, |position| position.line() as usize);
         let cell = |column: usize| record.get(column).unwrap_or("").to_owned();
         if all.insert(cell(address), cell(host)).is_some() {
-            return Err(TraceError {
-                line,
-                message: format!("the address {} is given twice", cell(address)),
-            });
+            return Err(TraceError { line, message: format!("the address {} is given twice", cell(address)) });
         }
     }
     Ok(all)
@@ -180,10 +111,8 @@ pub fn read(path: &Path) -> Result<Vec<Row>, TraceError> {
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")) {
         return trace_parquet::read(path);
     }
-    let file = std::fs::File::open(path).map_err(|error| TraceError {
-        line: 0,
-        message: format!("{} cannot be read: {error}", path.display()),
-    })?;
+    let file = std::fs::File::open(path)
+        .map_err(|error| TraceError { line: 0, message: format!("{} cannot be read: {error}", path.display()) })?;
     read_csv(std::io::BufReader::new(file))
 }
 
@@ -201,8 +130,7 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
     let header = reader.headers().map_err(csv_error)?.clone();
     let column = |names: &[&str]| header.iter().position(|name| names.contains(&name));
     let need = |names: &[&str]| {
-        column(names)
-            .ok_or_else(|| fail(1, format!("no column `{}`, allowed are {COLUMNS}", names.join("` or `"))))
+        column(names).ok_or_else(|| fail(1, format!("no column `{}`, allowed are {COLUMNS}", names.join("` or `"))))
     };
     let start = need(&STARTS.map(|(name, _)| name))?;
     let (source, destination) = (need(&["src"])?, need(&["dst"])?);
@@ -248,15 +176,6 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
     errors.finish(rows, |error| format!("line {}: ", error.line))
 }
 
-/// Both paths of a flow, or none.
-pub(super) fn both(path: &str, reverse_path: &str) -> Result<Option<[String; 2]>, String> {
-    match (path.is_empty(), reverse_path.is_empty()) {
-        (true, true) => Ok(None),
-        (false, false) => Ok(Some([path.to_owned(), reverse_path.to_owned()])),
-        _ => Err("found one of path and reverse_path, allowed is both or none".to_owned()),
-    }
-}
-
 /// Replaces names by numbers. `host_of` finds a host by name, `class_of` a class, `path_of` a path by its ends and
 /// nodes.
 ///
@@ -270,18 +189,15 @@ pub fn resolve(
     class_of: &dyn Fn(Option<&str>) -> u16,
     path_of: &dyn Fn(u32, u32, &str) -> Result<u16, String>,
 ) -> Result<Vec<FlowSpec>, TraceError> {
-    let host = |name: &str| {
-        host_of.get(name).copied().or_else(|| name.parse::<u32>().ok().filter(|number| *number < hosts))
-    };
+    let host =
+        |name: &str| host_of.get(name).copied().or_else(|| name.parse::<u32>().ok().filter(|number| *number < hosts));
     let mut errors = Errors::default();
     let flows = rows
         .iter()
         .enumerate()
         .map(|(index, row)| {
-            let fail = |message: String| TraceError {
-                line: index + 1,
-                message: format!("flow {}: {message}", index + 1),
-            };
+            let fail =
+                |message: String| TraceError { line: index + 1, message: format!("flow {}: {message}", index + 1) };
             let find = |name: &str| {
                 host(name).ok_or_else(|| {
                     fail(format!(
@@ -301,10 +217,8 @@ pub fn resolve(
             let pinned = match &row.paths {
                 None => None,
                 Some([there, back]) => Some(Pinned {
-                    there: path_of(source, destination, there)
-                        .map_err(|error| fail(format!("path: {error}")))?,
-                    back: path_of(destination, source, back)
-                        .map_err(|error| fail(format!("reverse_path: {error}")))?,
+                    there: path_of(source, destination, there).map_err(|error| fail(format!("path: {error}")))?,
+                    back: path_of(destination, source, back).map_err(|error| fail(format!("reverse_path: {error}")))?,
                 }),
             };
             Ok(FlowSpec {
@@ -364,14 +278,10 @@ mod tests {
     #[test]
     fn ways_are_for_both_directions() {
         let header = "start,src,dst,bytes,reverse_path,path\n";
-        let rows = read_csv(format!("{header}0s,h0,h1,5,h1 s h0,h0 s h1\n0s,h0,h1,5,,\n").as_bytes())
-            .expect("valid");
+        let rows = read_csv(format!("{header}0s,h0,h1,5,h1 s h0,h0 s h1\n0s,h0,h1,5,,\n").as_bytes()).expect("valid");
         assert_eq!(rows[0].paths, Some(["h0 s h1".into(), "h1 s h0".into()]));
         assert_eq!(rows[1].paths, None);
-        assert_eq!(
-            read_csv(format!("{header}0s,h0,h1,5,,h0 s h1\n").as_bytes()).expect_err("one way").line,
-            2
-        );
+        assert_eq!(read_csv(format!("{header}0s,h0,h1,5,,h0 s h1\n").as_bytes()).expect_err("one way").line, 2);
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
         let way = |from: u32, _: u32, nodes: &str| Ok(from as u16 * 10 + nodes.len() as u16);
         let flows = resolve(&rows, 2, &names, &|_| 0, &way).expect("valid");
@@ -382,8 +292,8 @@ mod tests {
 
     #[test]
     fn reads_rows_in_any_column_order() {
-        let rows = read_csv("# mine\nclass,bytes,dst,src,start\na,20KB,h1,0,1.5us\n,7,h0,h1,0s\n".as_bytes())
-            .expect("valid");
+        let rows =
+            read_csv("# mine\nclass,bytes,dst,src,start\na,20KB,h1,0,1.5us\n,7,h0,h1,0s\n".as_bytes()).expect("valid");
         assert_eq!(
             rows[0],
             Row {
@@ -411,8 +321,7 @@ mod tests {
             ("start_ps", "18446744073709551615", u64::MAX),
             ("start", "1.5us", 1_500_000),
         ] {
-            let rows =
-                read_csv(format!("{column},src,dst,bytes\n{cell},h0,h1,5\n").as_bytes()).expect(column);
+            let rows = read_csv(format!("{column},src,dst,bytes\n{cell},h0,h1,5\n").as_bytes()).expect(column);
             assert_eq!(rows[0].start.ps(), ps, "{column} {cell}");
         }
         for (column, cell) in [
@@ -452,7 +361,8 @@ mod tests {
 
     #[test]
     fn all_bad_rows_are_named_at_once() {
-        let text = "start,src,dst,bytes\n1us,h0,h1,5\nlater,h0,h1,5\n# a comment\n1us,h0,h1,5\n1us,h0,h1\n1us,h0,h1,-5\n";
+        let text =
+            "start,src,dst,bytes\n1us,h0,h1,5\nlater,h0,h1,5\n# a comment\n1us,h0,h1,5\n1us,h0,h1\n1us,h0,h1,-5\n";
         let error = read_csv(text.as_bytes()).expect_err("three bad rows");
         assert_eq!(error.line, 3);
         for expected in ["start: ", "; line 6: ", "; line 7: found bytes \"-5\""] {
@@ -462,8 +372,7 @@ mod tests {
         let error = read_csv(many.as_bytes()).expect_err("fifty bad rows");
         assert_eq!((error.line, error.message.matches("found bytes").count()), (2, 20));
         assert!(error.message.contains("; line 21: ") && error.message.ends_with("; and 30 more"));
-        let rows = read_csv("start,src,dst,bytes\n1us,h0,h9,5\n1us,h0,h1,5\n1us,h1,h1,5\n".as_bytes())
-            .expect("rows");
+        let rows = read_csv("start,src,dst,bytes\n1us,h0,h9,5\n1us,h0,h1,5\n1us,h1,h1,5\n".as_bytes()).expect("rows");
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
         let error = resolve(&rows, 2, &names, &|_| 0, &no_way).expect_err("two bad flows");
         assert_eq!(error.line, 1);

@@ -1,6 +1,6 @@
 //! Parquet traces. Columns may be of any integer or string type.
 
-use super::trace::{COLUMNS, LIMIT, Row, STARTS, TraceError, both, start_of, too_many};
+use super::trace_rows::{COLUMNS, LIMIT, Row, STARTS, TraceError, both, start_of, too_many};
 use crate::columns::{Rows, count_rows, each_group};
 use std::{io, path::Path};
 
@@ -79,8 +79,7 @@ fn rows_of(group: &Rows<'_>, rows: &mut Vec<Row>) -> Result<(), Failure> {
             destination: at(&destinations).ok_or_else(empty)?,
             bytes: sizes.get(index).copied().flatten().ok_or_else(empty)?,
             class: at(&classes),
-            paths: both(&path, &reverse_path)
-                .map_err(|message| fail(line, format!("row {line}: {message}")))?,
+            paths: both(&path, &reverse_path).map_err(|message| fail(line, format!("row {line}: {message}")))?,
         });
     }
     Ok(())

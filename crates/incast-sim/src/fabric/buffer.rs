@@ -71,7 +71,7 @@ impl SharedBuffer {
     }
 
     /// The limit of a port admits a packet.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn port_admits(&self, bytes: u64, port: u64, packets: u32) -> bool {
         match self.policy {
             Buffer::PerPort { bytes: limit } => port + bytes <= limit,
@@ -88,8 +88,7 @@ impl SharedBuffer {
             Buffer::PerPort { bytes: limit } => port + bytes <= limit,
             Buffer::Shared { alpha: (numerator, denominator), .. } => {
                 let free = self.pool - self.pool_used;
-                bytes <= free
-                    && u128::from(held) * u128::from(denominator) < u128::from(free) * u128::from(numerator)
+                bytes <= free && u128::from(held) * u128::from(denominator) < u128::from(free) * u128::from(numerator)
             }
         }
     }

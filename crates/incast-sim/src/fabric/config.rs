@@ -1,6 +1,6 @@
 //! The configuration of links and buffers.
 
-use super::packet::GAP;
+use crate::packet::GAP;
 use incast_units::{Bytes, Rate, Rounding, Time};
 use schemars::{JsonSchema, Schema};
 use serde::{
@@ -42,10 +42,7 @@ impl<const LEAST: u64, const MOST: u64> Ranged<LEAST, MOST> {
         })
     }
 
-    pub fn serialize<S: Serializer, T: Copy + Into<u64>>(
-        bytes: &T,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer, T: Copy + Into<u64>>(bytes: &T, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&Bytes::new((*bytes).into()))
     }
 }

@@ -97,10 +97,7 @@ mod tests {
         let roce = Format::of(Framing::RoceV2);
         assert_eq!((roce.data(1024), roce.control(), roce.notification), (1086, 66, 78));
         let native = Format::of(Framing::InfiniBand);
-        assert_eq!(
-            (native.data(4096), native.data(1), native.control(), native.notification),
-            (4122, 27, 30, 42)
-        );
+        assert_eq!((native.data(4096), native.data(1), native.control(), native.notification), (4122, 27, 30, 42));
         let telemetry = Format::of(Framing::RoceV2Int);
         assert_eq!((telemetry.data(1000), telemetry.control(), telemetry.notification), (1104, 108, 78));
     }

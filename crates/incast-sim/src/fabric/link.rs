@@ -1,9 +1,7 @@
 //! The two ends of a link: it serialises one packet at a time and delivers it a propagation delay later.
 
-use super::{
-    node::{NodeContext, Peer},
-    packet::{GAP, Packet, Telemetry},
-};
+use super::node::{NodeContext, Peer};
+use crate::packet::{GAP, Packet, Telemetry};
 use crate::topology;
 use crate::{
     engine::random::Stream,
@@ -177,7 +175,7 @@ impl Transmitter {
     }
 
     /// Starts to send at `now`; the link must be idle then. False if the packet will be lost on the wire.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn send(
         &mut self,
         now: Time,
@@ -196,14 +194,8 @@ impl Transmitter {
     }
 
     /// The same for a packet without INT records whose ECMP hash is replaced.
-    #[inline(always)] // on the path of every packet
-    pub fn send_with_hash(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        hash: u32,
-        context: &mut impl NodeContext,
-    ) -> bool {
+    #[inline(always)]
+    pub fn send_with_hash(&mut self, now: Time, packet: &Packet, hash: u32, context: &mut impl NodeContext) -> bool {
         debug_assert!(self.idle(now), "one packet at a time");
         if self.ps_per_byte == 0 {
             return self.send_rare(now, &packet.with_hash(hash), None, context);
@@ -215,7 +207,7 @@ impl Transmitter {
     }
 
     /// Not cold: all packets pass here on links that lose packets or round times.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     fn send_rare(
         &mut self,
         now: Time,
@@ -241,12 +233,12 @@ impl Transmitter {
     }
 
     /// When the transmission of a packet that starts at `now` ends, on a link of whole picoseconds per byte.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn end_by_bytes(&self, now: Time, packet: &Packet) -> Time {
         now + Time::from_ps(u64::from(u32::from(packet.wire) + GAP) * u64::from(self.ps_per_byte))
     }
 
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn occupy(&mut self, packet: &Packet) {
         self.in_service = packet.wire;
         self.service_priority = packet.priority;
@@ -300,12 +292,7 @@ impl Receiver {
     /// Takes an arrived packet; false if the link failed while it was on the way. `reverse` is the other direction
     /// of the same link, which has the same rate and delay.
     #[inline]
-    pub fn accept<'t>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        reverse: impl FnOnce() -> &'t Transmitter,
-    ) -> bool {
+    pub fn accept<'t>(&mut self, now: Time, packet: &Packet, reverse: impl FnOnce() -> &'t Transmitter) -> bool {
         if let Some(failure) = &mut self.failure
             && !failure.spares(now, packet, reverse())
         {
@@ -385,9 +372,7 @@ mod tests {
         let gap = Wire { gap: GAP + 1, ..plain };
         let rounded = Wire { rounding: Rounding::WholeNanoseconds, ..plain };
         let others = [(whole, 0.0, gap), (whole, 0.0, rounded), (whole, 0.1, plain)];
-        for (rate, loss, wire) in
-            not_simple.map(|bps| (Rate::from_bps(bps), 0.0, plain)).into_iter().chain(others)
-        {
+        for (rate, loss, wire) in not_simple.map(|bps| (Rate::from_bps(bps), 0.0, plain)).into_iter().chain(others) {
             let link = transmitter(rate, loss, wire);
             assert_eq!((link.is_simple(), link.rate()), (false, rate), "{wire:?}, loss {loss}");
         }

@@ -5,6 +5,5 @@ pub(crate) mod config;
 pub mod format;
 pub mod link;
 pub mod node;
-pub mod packet;
 pub mod queue;
 pub mod trim;

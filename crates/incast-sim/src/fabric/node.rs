@@ -1,7 +1,7 @@
 //! What every node has: a place in the simulation, and a few things it may do.
 
-use super::packet::{Packet, Telemetry};
 use crate::engine::Event;
+use crate::packet::{Packet, Telemetry};
 use incast_units::Time;
 
 /// Where a link ends.

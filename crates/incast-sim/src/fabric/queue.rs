@@ -1,10 +1,10 @@
 //! Egress queues of a switch: lists through one pool of packets, so that a shallow queue stays in cache.
 
-use super::packet::{Packet, Telemetry};
 use crate::engine::{
     Message,
     prefetch::{prefetch, prefetch_for_writing},
 };
+use crate::packet::{Packet, Telemetry};
 use incast_cc::agent::Codepoint;
 use std::hint::select_unpredictable;
 
@@ -152,7 +152,7 @@ impl Queue {
 
 impl Entry {
     /// Stores a packet with the codepoint `mark` and its attachment.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn store(&mut self, packet: &Packet, mark: Codepoint, attachment: Option<u32>) {
         // Changes are made in place: copying a changed packet would load in one piece what was just stored in parts,
         // which stalls store forwarding.
@@ -198,14 +198,8 @@ impl Pool {
     }
 
     /// Appends a packet to a queue, with the codepoint `mark`.
-    #[inline(always)] // on the path of every packet
-    pub fn push(
-        &mut self,
-        queue: &mut Queue,
-        packet: &Packet,
-        mark: Codepoint,
-        telemetry: Option<&Telemetry>,
-    ) {
+    #[inline(always)]
+    pub fn push(&mut self, queue: &mut Queue, packet: &Packet, mark: Codepoint, telemetry: Option<&Telemetry>) {
         // The copy is in this branch alone. After it the compiler would copy in parts what it has already loaded.
         let index = if let Some(left) = self.free_count.checked_sub(1) {
             self.free_count = left;
@@ -249,20 +243,20 @@ impl Pool {
         index as u32
     }
 
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn set_free(&mut self, index: u32) {
         self.free[self.free_count] = index;
         self.free_count += 1;
     }
 
     /// Removes the head of a queue and returns a copy of it.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn pop(&mut self, queue: &mut Queue) -> Option<Packet> {
         self.remove(queue).map(|removed| *self.removed(removed))
     }
 
     /// Removes the head of a queue.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn remove(&mut self, queue: &mut Queue) -> Option<Removed> {
         let index = queue.head;
         if index == NONE {
@@ -280,7 +274,7 @@ impl Pool {
     }
 
     /// A packet that was just removed.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn removed(&self, removed: Removed) -> &Packet {
         &self.entries[removed.index as usize].packet
     }
@@ -297,7 +291,7 @@ impl Pool {
     }
 
     /// Replaces the ECMP hash of the packet that was just appended to a queue.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn set_ecmp_hash(&mut self, queue: &Queue, hash: u32) {
         self.entries[queue.tail as usize].packet.ecmp_hash = hash;
     }
@@ -309,13 +303,7 @@ impl Pool {
     }
 
     /// Puts a packet in the place of the last one of a queue, as [`Self::push`] would after that one had left.
-    pub fn replace_tail(
-        &mut self,
-        queue: &mut Queue,
-        packet: &Packet,
-        mark: Codepoint,
-        telemetry: Option<&Telemetry>,
-    ) {
+    pub fn replace_tail(&mut self, queue: &mut Queue, packet: &Packet, mark: Codepoint, telemetry: Option<&Telemetry>) {
         let index = queue.tail;
         if index == NONE {
             return;
@@ -341,8 +329,7 @@ impl Pool {
     /// The packets of a queue in order, each with its ingress.
     pub fn packets(&self, queue: &Queue) -> impl Iterator<Item = (&Packet, Ingress)> {
         let existing = |index: u32| (index != NONE).then_some(index);
-        let indices =
-            std::iter::successors(existing(queue.head), move |index| existing(self.next[*index as usize]));
+        let indices = std::iter::successors(existing(queue.head), move |index| existing(self.next[*index as usize]));
         indices.map(|index| &self.entries[index as usize]).map(|entry| (&entry.packet, entry.ingress))
     }
 
@@ -376,7 +363,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::packet::Kind;
+    use crate::packet::Kind;
     use incast_cc::HopTelemetry;
     use proptest::prelude::*;
     use std::collections::VecDeque;

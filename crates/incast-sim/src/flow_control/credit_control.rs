@@ -6,7 +6,10 @@ use super::{
     credits::{End, Rules, Update, blocks},
     frame::{Due, Effect, Frame},
 };
-use crate::fabric::{buffer::Charge, packet::Packet, queue::Ingress};
+use crate::{
+    fabric::{buffer::Charge, queue::Ingress},
+    packet::Packet,
+};
 use incast_units::{Rate, Time};
 
 /// Credits of one node.

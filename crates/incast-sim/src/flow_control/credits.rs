@@ -10,8 +10,8 @@
 //! docs/fabric.md has the rules, docs/infiniband.md where they come from.
 
 use super::pause::NO_QUEUE;
-use crate::fabric::packet::{Kind, Packet};
 use crate::flow_control::config::Credits;
+use crate::packet::{Kind, Packet};
 use incast_units::{Bytes, Rate, Time};
 
 /// Bytes of a block.
@@ -137,12 +137,7 @@ impl Update {
     /// Reads a flow control packet.
     pub fn read(packet: &Packet) -> Self {
         let (value, (lane, requests)) = (packet.control().value(), packet.control().pair());
-        Self {
-            lane: lane as u8 & 7,
-            sent: value as u32,
-            limit: (value >> 32) as u32,
-            requests: requests != 0,
-        }
+        Self { lane: lane as u8 & 7, sent: value as u32, limit: (value >> 32) as u32, requests: requests != 0 }
     }
 }
 
@@ -351,8 +346,7 @@ impl End {
     /// be sent until an update from the other end has arrived.
     pub fn reset(&mut self, up: bool) {
         for lane in &mut self.lanes {
-            *lane =
-                Lane { sent: 0, limit: 0, received: 0, advertised: 0, needs: 0, blocked: Time::MAX, ..*lane };
+            *lane = Lane { sent: 0, limit: 0, received: 0, advertised: 0, needs: 0, blocked: Time::MAX, ..*lane };
         }
         self.pending = if up { self.used } else { 0 };
         self.requesting = 0;
@@ -387,8 +381,7 @@ mod tests {
         // Updates are sent for a quarter of a configured buffer; a configured update size is added to the buffer.
         let given = |buffer: Option<u64>, update: Option<u64>| {
             let [buffer, update] = [buffer, update].map(|size| size.map(Bytes::new));
-            let limits =
-                rules(Credits { buffer, update, ..Credits::default() }).limits(rate, Time::from_us(1));
+            let limits = rules(Credits { buffer, update, ..Credits::default() }).limits(rate, Time::from_us(1));
             (limits.buffer, limits.update)
         };
         assert_eq!(given(Some(64_000), None), (1_000, 250));

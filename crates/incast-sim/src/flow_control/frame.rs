@@ -1,6 +1,6 @@
 //! Frames of flow control, and what a port does after one.
 
-use crate::fabric::{node::pause, packet::Packet};
+use crate::{fabric::node::pause, packet::Packet};
 use incast_units::Time;
 
 /// Whether a port has a frame of flow control to send.

@@ -83,9 +83,7 @@ impl Rules {
         let headroom = match self.pfc.headroom {
             Headroom::Computed => self.needed(rate, delay),
             Headroom::Bytes(bytes) => bytes,
-            Headroom::RateTimesDelay(factor) => {
-                (rate.as_f64() * delay.as_secs_f64() * factor / 8.0).round() as u64
-            }
+            Headroom::RateTimesDelay(factor) => (rate.as_f64() * delay.as_secs_f64() * factor / 8.0).round() as u64,
         };
         let threshold = match self.pfc.threshold {
             Threshold::Static { xoff, xon } => {
@@ -158,10 +156,7 @@ mod tests {
             Bounds::Dynamic { alpha, .. } => alpha as f64 / f64::from(1 << ALPHA_BITS),
             Bounds::Static { .. } => 0.0,
         };
-        assert_eq!(
-            [25, 100, 200, 400, 800, 1600].map(|gbps| alpha(of(gbps))),
-            [0.125, 0.125, 0.25, 0.5, 1.0, 1.0]
-        );
+        assert_eq!([25, 100, 200, 400, 800, 1600].map(|gbps| alpha(of(gbps))), [0.125, 0.125, 0.25, 0.5, 1.0, 1.0]);
         assert_eq!((of(100).headroom, of(400).headroom), (37_500, 150_000));
     }
 }

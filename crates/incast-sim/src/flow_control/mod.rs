@@ -14,12 +14,14 @@ pub mod pfc;
 
 pub use self::frame::{Due, Effect, Frame};
 use self::{credit_control::CreditControl, pfc::PauseControl};
-use crate::fabric::{
-    buffer::{Charge, Level},
-    config::Buffer,
-    link::Transmitter,
+use crate::{
+    fabric::{
+        buffer::{Charge, Level},
+        config::Buffer,
+        link::Transmitter,
+        queue::Ingress,
+    },
     packet::Packet,
-    queue::Ingress,
 };
 use incast_units::{Rate, Time};
 

@@ -1,6 +1,6 @@
 //! Pause frames (IEEE 802.1Qbb): their content, and the pauses of the port that receives them.
 
-use crate::fabric::packet::{Kind, Packet};
+use crate::packet::{Kind, Packet};
 use incast_units::Time;
 use std::collections::VecDeque;
 
@@ -27,9 +27,7 @@ impl PauseFrame {
         // It belongs to no flow and is not routed.
         let mut packet = Packet::new(Kind::Pause, node, 0, u32::MAX, u32::MAX);
         let time = self.time.map_or(0, |time| time.ps().clamp(1, MOST_TIME));
-        packet
-            .control_mut()
-            .set_value(u64::from(self.class_enable) | u64::from(self.paused) << 8 | time << 16);
+        packet.control_mut().set_value(u64::from(self.class_enable) | u64::from(self.paused) << 8 | time << 16);
         packet.wire = bytes;
         packet.priority = NO_QUEUE;
         packet
@@ -39,11 +37,7 @@ impl PauseFrame {
     pub fn read(packet: &Packet) -> Self {
         let value = packet.control().value();
         let time = value >> 16;
-        Self {
-            class_enable: value as u8,
-            paused: (value >> 8) as u8,
-            time: (time > 0).then_some(Time::from_ps(time)),
-        }
+        Self { class_enable: value as u8, paused: (value >> 8) as u8, time: (time > 0).then_some(Time::from_ps(time)) }
     }
 
     /// Priorities that resume.

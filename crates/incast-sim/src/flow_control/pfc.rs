@@ -15,10 +15,10 @@ use crate::{
         buffer::{Charge, Level},
         config::Buffer,
         node::pause,
-        packet::Packet,
         queue::Ingress,
     },
     flow_control::config::Expiry,
+    packet::Packet,
 };
 use incast_units::{Rate, Time};
 
@@ -188,14 +188,13 @@ impl PauseControl {
             (count, Bounds::Static { xon, .. }) => count.held <= xon,
             (count, Bounds::Dynamic { alpha, reserve, resume_offset }) => {
                 let share = count.held.saturating_sub(reserve);
-                count.headroom == 0
-                    && (share == 0 || share.saturating_add(resume_offset) <= part(level.free, alpha))
+                count.headroom == 0 && (share == 0 || share.saturating_add(resume_offset) <= part(level.free, alpha))
             }
         }
     }
 
     /// Whether the ingress would have to be paused with this packet, or the whole buffer has no room for it. Departures
-    /// that are due but have not been carried out can make this true too early, never too late.
+    /// that are due but have not been applied can make this true too early, never too late.
     #[inline]
     pub fn reaches(&self, ingress: Ingress, bytes: u64, level: Level) -> bool {
         if level.used.saturating_add(bytes) > self.total {
@@ -232,8 +231,7 @@ impl PauseControl {
     /// ingress that holds nothing is never paused: no departure could resume it.
     pub fn request_pause(&mut self, ingress: Ingress, level: Level) -> bool {
         let (port, bit) = (usize::from(ingress.port), 1 << ingress.priority);
-        let is_new =
-            self.bytes(ingress) > 0 && self.ports[port].requested & bit == 0 && self.is_high(ingress, level);
+        let is_new = self.bytes(ingress) > 0 && self.ports[port].requested & bit == 0 && self.is_high(ingress, level);
         if is_new {
             self.change(port, |port| {
                 port.requested |= bit;
@@ -271,14 +269,12 @@ impl PauseControl {
     /// pauses expire all pauses anew.
     pub fn take_frame(&mut self, port: usize, node: u32, now: Time) -> Option<Frame> {
         let Port { requested, advertised, .. } = self.ports[port];
-        let class_enable =
-            if self.expiry.is_some() { requested | advertised } else { requested ^ advertised };
+        let class_enable = if self.expiry.is_some() { requested | advertised } else { requested ^ advertised };
         if class_enable == 0 {
             return None;
         }
         let time = self.expiry.map(|expiry| expiry.after);
-        let packet =
-            PauseFrame { class_enable, paused: requested & class_enable, time }.packet(node, self.frame);
+        let packet = PauseFrame { class_enable, paused: requested & class_enable, time }.packet(node, self.frame);
         self.change(port, |port| port.advertised = requested);
         let refresh = self.expiry.filter(|_| requested != 0).map(|expiry| now + expiry.refresh);
         if let Some(refresh) = refresh {
@@ -303,9 +299,7 @@ impl PauseControl {
         let received = &mut self.ports[port].received;
         match payload {
             // Each frame has its event, and no two take effect at one instant: a link carries one packet at a time.
-            pause::EFFECT => {
-                received.due(now).map_or_else(Effect::default, |frame| self.apply(port, frame, now))
-            }
+            pause::EFFECT => received.due(now).map_or_else(Effect::default, |frame| self.apply(port, frame, now)),
             pause::EXPIRY => Effect { resume: received.expire(now), ..Effect::default() },
             _ => Effect { has_frame: self.must_refresh(port, now), ..Effect::default() },
         }
@@ -339,8 +333,7 @@ impl PauseControl {
     /// Priorities of ports that received pauses hold: port, priority, and since when.
     pub fn paused(&self) -> impl Iterator<Item = (u16, u8, Time)> {
         self.ports.iter().enumerate().flat_map(|(index, port)| {
-            (0..8u8)
-                .filter_map(move |priority| Some((index as u16, priority, port.received.since(priority)?)))
+            (0..8u8).filter_map(move |priority| Some((index as u16, priority, port.received.since(priority)?)))
         })
     }
 
@@ -387,12 +380,7 @@ mod tests {
         Ingress { port, priority }
     }
 
-    fn control(
-        rules: &Rules,
-        ports: &[(Rate, Time)],
-        policy: Buffer,
-        buffer: &mut SharedBuffer,
-    ) -> PauseControl {
+    fn control(rules: &Rules, ports: &[(Rate, Time)], policy: Buffer, buffer: &mut SharedBuffer) -> PauseControl {
         let pfc = PauseControl::new(rules, ports, policy);
         buffer.set_aside(pfc.own());
         pfc
@@ -414,8 +402,7 @@ mod tests {
     #[test]
     fn a_static_threshold_pauses_at_xoff_and_resumes_at_xon() {
         let size = crate::fabric::config::Size::Bytes;
-        let rules =
-            rules(Threshold::Static { xoff: size(3000), xon: Some(size(1000)) }, Headroom::Bytes(2000));
+        let rules = rules(Threshold::Static { xoff: size(3000), xon: Some(size(1000)) }, Headroom::Bytes(2000));
         let policy = Buffer::Shared { total: 100_000, alpha: (1, 1), reserve: 0 };
         let mut buffer = SharedBuffer::new(policy, 0);
         let mut pfc = control(&rules, &[(Rate::from_gbps(100), Time::ZERO); 2], policy, &mut buffer);
@@ -424,15 +411,9 @@ mod tests {
         for _ in 0..6 {
             let before = pfc.reaches(at(1, 0), 1000, buffer.level());
             let entered = enter(&mut pfc, &mut buffer, 1, 0, 1000);
-            seen.push((
-                before,
-                entered,
-                pfc.is_high(at(1, 0), buffer.level()),
-                pfc.is_high(at(1, 1), buffer.level()),
-            ));
+            seen.push((before, entered, pfc.is_high(at(1, 0), buffer.level()), pfc.is_high(at(1, 1), buffer.level())));
         }
-        let (low, high, full) =
-            ((false, true, false, false), (true, true, true, false), (true, false, true, false));
+        let (low, high, full) = ((false, true, false, false), (true, true, true, false), (true, false, true, false));
         assert_eq!(seen, [low, low, high, high, high, full]);
         for left in [4000, 3000, 2000, 1000] {
             assert!(!pfc.is_low(at(1, 0), buffer.level()));
@@ -475,7 +456,7 @@ mod tests {
 
     proptest! {
         /// No ingress takes more than its own and the shared buffer, refused packets take nothing, all buffer is
-        /// returned, and departures not yet carried out can only make thresholds appear nearer.
+        /// returned, and departures not yet applied can only make thresholds appear nearer.
         #[test]
         fn buffer_is_shared_out_and_comes_back(
             steps in proptest::collection::vec((0u16..3, 0u8..2, 64u64..1500, any::<bool>()), 1..300),

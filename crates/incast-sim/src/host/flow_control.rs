@@ -4,11 +4,9 @@
 use super::Host;
 use crate::{
     engine::Event,
-    fabric::{
-        node::{NodeContext, class},
-        packet::Packet,
-    },
+    fabric::node::{NodeContext, class},
     flow_control::Effect,
+    packet::Packet,
     probe::EventKind,
     switch::{LINK_UP, NEW_EPOCH},
 };
@@ -16,7 +14,7 @@ use crate::{
 impl Host<'_> {
     /// The switch has sent a frame of flow control.
     #[cold]
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn on_link_frame(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let effect = self.nic.on_frame(packet, context.now());
         self.carry_out(effect, context);
@@ -55,7 +53,7 @@ impl Host<'_> {
     // blocked; control packets of the lane, which go before data, still go.
 
     /// As `pump_if`, with credits.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn pump_credited(&mut self, idle: bool, context: &mut impl NodeContext) {
         if idle {
             self.send_credited(context);

@@ -21,8 +21,8 @@ use crate::{
     fabric::{
         link::{self, Transmitter},
         node::{NodeContext, class},
-        packet::{Kind, Packet, Telemetry},
     },
+    packet::{Kind, Packet, Telemetry},
     probe::{ArrivedSample, EventKind, RateSample, Recorder},
     receiver::{Receiver, response_delay::ResponseDelay},
     sender::{paths::RandomNumbers, slots::Senders, underlay::Stages},
@@ -155,13 +155,8 @@ impl<'a> Host<'a> {
     }
 
     /// A packet arrived.
-    #[inline(never)] // large: callers need not save registers for it
-    pub fn on_packet(
-        &mut self,
-        packet: &Packet,
-        telemetry: Option<&Telemetry>,
-        context: &mut impl NodeContext,
-    ) {
+    #[inline(never)]
+    pub fn on_packet(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         self.arrived += 1;
         if !self.nic.is_plain() {
             return self.on_packet_checked(packet, telemetry, context);
@@ -172,13 +167,8 @@ impl<'a> Host<'a> {
 
     /// The same on a link that has failed before, or has credits.
     #[cold]
-    #[inline(never)] // rare: kept out of the path of packets
-    fn on_packet_checked(
-        &mut self,
-        packet: &Packet,
-        telemetry: Option<&Telemetry>,
-        context: &mut impl NodeContext,
-    ) {
+    #[inline(never)]
+    fn on_packet_checked(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         if !self.nic.accept(context.now(), packet) {
             self.recorder.packet(context.now(), self.node, 0, EventKind::Lost, packet);
             return;
@@ -190,7 +180,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn dispatch(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         match packet.kind {
             Kind::Data => self.on_data(packet, telemetry, context),

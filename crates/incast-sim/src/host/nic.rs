@@ -6,13 +6,13 @@ use crate::{
     fabric::{
         link::{Receiver, Transmitter},
         node::NodeContext,
-        packet::{Kind, Packet, Telemetry},
         queue::{Pool, Queue},
     },
     flow_control::{
         Due, Effect, FlowControl,
         permission::{PauseRecord, Permission},
     },
+    packet::{Kind, Packet, Telemetry},
     probe::PacketTrace,
     sender::QueuePlace,
     settings::Settings,
@@ -109,7 +109,7 @@ impl Nic {
     }
 
     /// Starts to transmit a packet; the link must be idle. False if it will be lost on the wire.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn transmit(
         &mut self,
         now: Time,
@@ -127,7 +127,7 @@ impl Nic {
     }
 
     /// A packet arrived; false if the link failed while it was on the way.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn accept(&mut self, now: Time, packet: &Packet) -> bool {
         self.input.accept(now, packet, || &self.link)
     }
@@ -250,10 +250,7 @@ impl Nic {
     pub fn start_of_control(&self, now: Time, undisturbed_until: Time, ahead: Time) -> Option<Time> {
         let start = self.link.free_at().max(now);
         let is_known = self.control.is_empty() && start < undisturbed_until && self.link.is_simple();
-        debug_assert!(
-            !is_known || self.permission.is_clear() && self.link.is_up(),
-            "something holds up the NIC"
-        );
+        debug_assert!(!is_known || self.permission.is_clear() && self.link.is_up(), "something holds up the NIC");
         (is_known && start <= now + ahead).then_some(start)
     }
 
@@ -366,7 +363,7 @@ impl Nic {
         self.turns.pop_front(priority).or_else(|| self.pop_ranked())
     }
 
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn push_ranked(&mut self, slot: u32, place: &QueuePlace) {
         let ranks = self.by_rank.get_or_insert_default();
         ranks.flows.insert((place.rank, slot, place.priority));
@@ -387,7 +384,7 @@ impl Nic {
 
     /// Takes the first flow by rank whose packet may go.
     #[cold]
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn pop_ranked(&mut self) -> Option<u32> {
         let permission = self.permission;
         let mut flows = self.by_rank.as_ref()?.flows.iter();
@@ -590,11 +587,7 @@ mod tests {
             // Only on a link that loses packets an update may be missing.
             let reminder = |now| (loss > 0.0).then_some((now + refresh, pause::REFRESH));
             let now = Time::from_us(1);
-            assert_eq!(
-                nic.spend_credits(0, 4_000, now),
-                Effect { event: reminder(now), ..quiet },
-                "loss {loss}"
-            );
+            assert_eq!(nic.spend_credits(0, 4_000, now), Effect { event: reminder(now), ..quiet }, "loss {loss}");
             assert_eq!(nic.spend_credits(0, 64, now), quiet, "the event is pending");
             assert!(!nic.block(0, 32, now) && nic.block(0, 65, now));
             assert_eq!(nic.flow_control().paused().collect::<Vec<_>>(), [(0, 0, now)]);

@@ -40,8 +40,7 @@ impl Host<'_> {
         while self.next_sample <= end {
             self.sample();
         }
-        let (mut rates, mut arrived) =
-            (std::mem::take(&mut self.samples), std::mem::take(&mut self.arrived_samples));
+        let (mut rates, mut arrived) = (std::mem::take(&mut self.samples), std::mem::take(&mut self.arrived_samples));
         // To the end of its last window, which is another one with other windows, it has taken some more.
         rates.retain(|sample| sample.time <= end);
         arrived.retain(|sample| sample.time <= end);

@@ -3,10 +3,8 @@
 use super::Host;
 use crate::{
     application::FlowInfo,
-    fabric::{
-        node::{NodeContext, class},
-        packet::{Kind, Packet, Telemetry},
-    },
+    fabric::node::{NodeContext, class},
+    packet::{Kind, Packet, Telemetry},
     receiver::{
         Arrival,
         acknowledge::{AckDecision, DelayedAck},
@@ -38,7 +36,7 @@ pub(super) struct Response {
 
 impl Response {
     /// The acknowledgement of a packet that has arrived now.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn to(arrival: &Arrival, now: Time) -> Self {
         Self {
             kind: Kind::Ack,
@@ -52,13 +50,8 @@ impl Response {
 
 impl Host<'_> {
     /// A data packet.
-    #[inline(never)] // large: callers need not save registers for it
-    pub(super) fn on_data(
-        &mut self,
-        packet: &Packet,
-        telemetry: Option<&Telemetry>,
-        context: &mut impl NodeContext,
-    ) {
+    #[inline(never)]
+    pub(super) fn on_data(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         let now = context.now();
         let class = &self.settings.classes[usize::from(packet.class)];
         if class.reports {
@@ -101,7 +94,7 @@ impl Host<'_> {
     /// The header of a data packet that a switch has trimmed. A packet that is missing is not acknowledged; the
     /// scheduler decides what to do about it. One that has arrived before is acknowledged again, since its sender sent
     /// it again.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     pub(super) fn on_header(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let class = &self.settings.classes[usize::from(packet.class)];
         let known = self.receiver.records.len();
@@ -123,7 +116,7 @@ impl Host<'_> {
     }
 
     /// Acknowledges a packet now or later.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     fn acknowledge(
         &mut self,
         packet: &Packet,
@@ -159,7 +152,7 @@ impl Host<'_> {
     }
 
     /// A delayed acknowledgement is due.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn on_delayed_ack(&mut self, slot: u32, context: &mut impl NodeContext) {
         let Some(ack) = self.receiver.on_delayed_ack(context.now(), slot) else { return };
         self.send_delayed_ack(&ack, context);
@@ -167,7 +160,7 @@ impl Host<'_> {
     }
 
     /// Sends the response to a data packet. It echoes the telemetry.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub(super) fn respond(
         &mut self,
         answer: &Response,
@@ -212,7 +205,7 @@ impl Host<'_> {
     }
 
     /// Reports the one-way delay of a data packet to the sender's underlay.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn report(&mut self, data: &Packet, context: &mut impl NodeContext) {
         let now = context.now();
         let class = &self.settings.classes[usize::from(data.class)];
@@ -243,7 +236,7 @@ impl Host<'_> {
     }
 
     /// Sends a response now, or after the delay of the NIC.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub(super) fn push_response(
         &mut self,
         packet: &mut Packet,
@@ -297,8 +290,7 @@ impl Host<'_> {
     #[cold]
     pub(super) fn on_syn(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let class = &self.settings.classes[usize::from(packet.class)];
-        let mut response =
-            Packet::new(Kind::SynAck, self.node, packet.data().source(), packet.sequence, packet.slot);
+        let mut response = Packet::new(Kind::SynAck, self.node, packet.data().source(), packet.sequence, packet.slot);
         response.ecmp_hash = packet.reverse_hash();
         response.ack_mut().set_echo(packet.data().sent(), None);
         response.wire = class.format.control() as u16;
@@ -309,7 +301,7 @@ impl Host<'_> {
     }
 
     /// The sender has given a flow up.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn on_rst(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         if let Some(flow) = self.receiver.on_rst(packet) {
             self.report_end(flow, End::Abandoned, context);

@@ -2,10 +2,8 @@
 
 use super::Host;
 use crate::{
-    fabric::{
-        node::{NodeContext, class},
-        packet::{Kind, Packet},
-    },
+    fabric::node::{NodeContext, class},
+    packet::{Kind, Packet},
     receiver::Arrival,
     recovery::Received,
 };
@@ -37,13 +35,8 @@ impl Host<'_> {
         });
     }
 
-    #[inline(always)] // on the path of every packet
-    pub(super) fn consult_scheduler(
-        &mut self,
-        packet: &Packet,
-        arrival: &Arrival,
-        context: &mut impl NodeContext,
-    ) {
+    #[inline(always)]
+    pub(super) fn consult_scheduler(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
         let class = &self.settings.classes[usize::from(packet.class)];
         let Some(index) = class.scheduler else { return };
         if arrival.is_late() && self.receiver.is_abandoned(arrival.flow) {
@@ -60,11 +53,7 @@ impl Host<'_> {
             position: u64::from(packet.data().position()) * mtu,
             bytes: packet.data().payload(),
             expected: (u64::from(arrival.expected) * mtu).min(size),
-            remaining: if arrival.expected == packet.data().packets() {
-                0
-            } else {
-                size.saturating_sub(arrived)
-            },
+            remaining: if arrival.expected == packet.data().packets() { 0 } else { size.saturating_sub(arrived) },
             marked: packet.marked(),
             duplicate: arrival.received == Received::Duplicate,
         };
@@ -77,7 +66,7 @@ impl Host<'_> {
     }
 
     /// Reports the end of a flow to its scheduler.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn report_end(&mut self, flow: u32, end: End, context: &mut impl NodeContext) {
         if self.schedules {
             let (now, class) = (context.now(), self.receiver.records[flow as usize].class);
@@ -89,14 +78,14 @@ impl Host<'_> {
     }
 
     /// The tag of the acknowledgement of a packet.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn ack_tag(&mut self, data: &Packet) -> Option<AckTag> {
         let index = self.settings.classes[usize::from(data.class)].scheduler?;
         let scheduler = &mut self.schedulers.as_mut()?.get_mut(usize::from(index))?.0;
         scheduler.ack_tag(self.receiver.index_of(data)?)
     }
 
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     pub(super) fn on_scheduler_timer(&mut self, index: u32, context: &mut impl NodeContext) {
         let now = context.now();
         let index = index as usize;
@@ -120,7 +109,7 @@ impl Host<'_> {
     }
 
     /// An acknowledgement takes its part of the link that a scheduler shares out.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn count_ack(&mut self, packet: &Packet, now: Time) {
         let class = &self.settings.classes[usize::from(packet.class)];
         let index = class.scheduler.filter(|_| class.tags_acks);
@@ -131,7 +120,7 @@ impl Host<'_> {
     }
 
     /// Calls a scheduler, sends the messages that it returns, and schedules an event for its timer.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn with_scheduler(
         &mut self,
         index: usize,
@@ -157,8 +146,7 @@ impl Host<'_> {
     fn send_message(&mut self, flow: u32, body: &Body, context: &mut impl NodeContext) {
         let Some(about) = self.receiver.records.get(flow as usize) else { return };
         let class = &self.settings.classes[usize::from(about.class)];
-        let mut packet =
-            Packet::new(Kind::Credit, self.node, about.source, about.sequence, about.sender_slot);
+        let mut packet = Packet::new(Kind::Credit, self.node, about.source, about.sequence, about.sender_slot);
         packet.ecmp_hash = about.reverse_hash;
         packet.control_mut().set_body(body);
         packet.wire = class.format.control() as u16;
@@ -180,8 +168,8 @@ mod tests {
             format::Format,
             link::{Receiver, Transmitter},
             node::Peer,
-            packet::Telemetry,
         },
+        packet::Telemetry,
         routing::config::LoadBalancing,
         settings::{Class, Peers, Settings, host::HostConfig},
         topology::tests::link,
@@ -216,13 +204,7 @@ mod tests {
     }
 
     fn settings() -> Settings {
-        let path = Path {
-            rate: Rate::from_gbps(100),
-            base_rtt: Time::from_us(10),
-            mss: MTU,
-            wire_mss: MTU + 90,
-            rto_min: Time::from_ms(1),
-        };
+        let path = Path::new(Rate::from_gbps(100), Time::from_us(10), MTU, MTU + 90);
         let law = LawParameters::resolve("credit", &path, &[]).expect("a known law").expect("its defaults");
         let class = Class {
             transport: law.transport(),
@@ -253,11 +235,7 @@ mod tests {
             pfc: None,
             credits: None,
             host: HostConfig {
-                schedulers: vec![Scheduler::PacedTokens(PacedTokens::new(
-                    Time::from_us(1),
-                    4_000,
-                    Time::from_us(100),
-                ))],
+                schedulers: vec![Scheduler::PacedTokens(PacedTokens::new(Time::from_us(1), 4_000, Time::from_us(100)))],
                 ..HostConfig::plain(MTU)
             },
             clocks: Vec::new(),
@@ -303,8 +281,7 @@ mod tests {
         let (mut host, mut world) = (host(&settings, 9, Vec::new()), World::default());
         let acks = |sent: &[Packet]| -> Vec<(u32, Option<u32>)> {
             let acks = sent.iter().filter(|packet| packet.kind == Kind::Ack);
-            acks.map(|ack| (ack.destination, ack.ack().tag().map(|tag| Share::from_tag(tag).senders())))
-                .collect()
+            acks.map(|ack| (ack.destination, ack.ack().tag().map(|tag| Share::from_tag(tag).senders()))).collect()
         };
         let told = |sent: &[Packet]| -> Vec<(u32, u32)> {
             let messages = sent.iter().filter(|packet| packet.kind == Kind::Credit);
@@ -348,8 +325,7 @@ mod tests {
     fn a_law_gets_the_tags_of_acknowledgements_and_the_messages_of_its_receiver() {
         let mut settings = settings();
         let class = &mut settings.classes[0];
-        class.law =
-            LawParameters::resolve("dasr", &class.path, &[]).expect("a known law").expect("its defaults");
+        class.law = LawParameters::resolve("dasr", &class.path, &[]).expect("a known law").expect("its defaults");
         class.uses_tokens = false;
         let spec = FlowSpec {
             start: Time::ZERO,

@@ -4,10 +4,8 @@ use super::{Host, SentFlow, transmit::plan_timer_event};
 use crate::{
     application::{FlowInfo, FlowSpec},
     engine::vectors::push_first,
-    fabric::{
-        node::{NodeContext, class},
-        packet::{Kind, Packet, Telemetry},
-    },
+    fabric::node::{NodeContext, class},
+    packet::{Kind, Packet, Telemetry},
     probe::EventKind,
     sender::{Sender, TimerAction, flow::Flow},
 };
@@ -223,13 +221,8 @@ impl Host<'_> {
     // ---- Packets from receivers and switches -----------------------------------------------------------------
 
     /// An acknowledgement, positive or negative.
-    #[inline(never)] // large: callers need not save registers for it
-    pub(super) fn on_ack(
-        &mut self,
-        packet: &Packet,
-        telemetry: Option<&Telemetry>,
-        context: &mut impl NodeContext,
-    ) {
+    #[inline(never)]
+    pub(super) fn on_ack(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         // An acknowledgement for an earlier flow of the slot answers a duplicate.
         let Some(sender) = self.senders.addressed(packet) else { return };
         let clock = self.clock.as_deref();
@@ -251,7 +244,7 @@ impl Host<'_> {
     }
 
     /// A congestion notification.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn on_cnp(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         if let Some(sender) = self.senders.addressed(packet) {
             sender.on_cnp(context.now(), &packet.cnp(), self.settings);
@@ -270,7 +263,7 @@ impl Host<'_> {
     }
 
     /// A report for the underlay. Where flows share a stage, a report for one that is gone counts, too.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn on_report(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let now = context.now();
         let sent = packet.ack().echo(now);
@@ -285,7 +278,7 @@ impl Host<'_> {
     }
 
     /// A message of the receiver half.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     pub(super) fn on_credit(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let (now, settings, slot) = (context.now(), self.settings, packet.slot);
         let Some(sender) = self.senders.addressed(packet) else {

@@ -1,13 +1,13 @@
 //! Signals: packets of the sender half of a receiver-driven flow apart from data.
 
 use super::{Host, receive::Response};
-use crate::fabric::{
-    node::NodeContext,
+use crate::{
+    fabric::node::NodeContext,
     packet::{Kind, Packet},
 };
 impl Host<'_> {
     /// Sender: sends the signals of a flow's law.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn send_signals(&mut self, slot: u32, context: &mut impl NodeContext) {
         let settings = self.settings;
         while let Some(sender) = self.senders.get_mut(slot)

@@ -3,10 +3,8 @@
 use super::{Host, clock, nic::Nic};
 use crate::{
     engine::Event,
-    fabric::{
-        node::{NodeContext, class},
-        packet::{Kind, Packet, Telemetry},
-    },
+    fabric::node::{NodeContext, class},
+    packet::{Kind, Packet, Telemetry},
     probe::EventKind,
     routing::config::LoadBalancing,
     sender::{Sender, pacer::SendDecision, underlay::Stages},
@@ -16,13 +14,13 @@ use incast_units::Time;
 
 impl Host<'_> {
     /// Queues a flow at the NIC, or plans when it may go on.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     pub(super) fn offer(&mut self, slot: u32, context: &mut impl NodeContext) {
         self.offer_inline(slot, context);
     }
 
     /// The same, for callers that do so for every packet.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub(super) fn offer_inline(&mut self, slot: u32, context: &mut impl NodeContext) {
         let (sender, transmit) = self.transmit_context(slot);
         if let Some(sender) = sender {
@@ -31,7 +29,7 @@ impl Host<'_> {
     }
 
     /// A flow, and its transmit context.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn transmit_context(&mut self, slot: u32) -> (Option<&mut Sender>, TxContext<'_>) {
         let sender = self.senders.get_mut(slot);
         let (settings, base) = (self.settings, self.base);
@@ -39,7 +37,7 @@ impl Host<'_> {
     }
 
     /// The next packet of a flow may have changed. If its priority has, the flow moves to another queue.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn requeue(&mut self, slot: u32) {
         let (Some(sender), transmit) = self.transmit_context(slot) else { return };
         let mtu = transmit.settings.host.mtu;
@@ -148,7 +146,7 @@ impl Host<'_> {
     }
 
     /// The same for a flow whose packets an underlay may hold.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn send_with_stage(&mut self, slot: u32, context: &mut impl NodeContext) -> Option<(u8, u16)> {
         let sender = self.senders.get_mut(slot)?;
         let stage = sender.held.as_ref().map(|held| held.stage);
@@ -163,7 +161,7 @@ impl Host<'_> {
     }
 
     /// Sends a packet of data, and returns its priority and size.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn put_data_on_link(&mut self, packet: &Packet, context: &mut impl NodeContext) -> (u8, u16) {
         debug_assert!(
             self.nic.permission().allowed(1 << packet.priority) != 0,
@@ -196,7 +194,7 @@ impl Host<'_> {
     }
 
     /// Sends a control packet, whose transmission starts at `start`.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub(super) fn put_control_on_link(
         &mut self,
         packet: &mut Packet,
@@ -234,7 +232,7 @@ struct TxContext<'h> {
 
 impl TxContext<'_> {
     /// Queues a flow at the NIC, or plans when it may go on.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn offer(self, sender: &mut Sender, context: &mut impl NodeContext) {
         let (base, slot) = (self.base, sender.slot);
         if sender.capabilities.timer {
@@ -255,7 +253,7 @@ impl TxContext<'_> {
     }
 
     /// Queues a flow at the NIC, by the priority of its next packet, as priorities may be paused.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn enqueue(self, sender: &mut Sender) {
         sender.place.queued = true;
         sender.place.priority = sender.next_priority(self.settings.host.mtu, self.stages);
@@ -275,7 +273,7 @@ pub(super) fn plan_timer_event(sender: &mut Sender, base: u32, context: &mut imp
 }
 
 /// Schedules the event that the law's timer needs.
-#[inline(never)] // rare: kept out of the path of packets
+#[inline(never)]
 fn plan_law_event(sender: &mut Sender, base: u32, context: &mut impl NodeContext) {
     if let Some(time) = sender.needs_law_event(context.now()) {
         schedule(class::LAW, time, sender.slot, base, context);
@@ -283,7 +281,7 @@ fn plan_law_event(sender: &mut Sender, base: u32, context: &mut impl NodeContext
 }
 
 /// Schedules an event of a flow. Out of line: most packets need none.
-#[inline(never)] // rare: kept out of the path of packets
+#[inline(never)]
 fn schedule(class: u8, time: Time, slot: u32, base: u32, context: &mut impl NodeContext) {
     context.schedule(time, Event { class, entity: base, payload: slot });
 }

@@ -1,7 +1,7 @@
 //! Single events: drops, marks, pauses, timeouts, deflections.
 
 use super::{PacketFilter, PacketTrace, PauseCause, Step};
-use crate::fabric::packet::{Kind, Packet};
+use crate::packet::{Kind, Packet};
 use incast_cc::agent::Codepoint;
 use incast_units::Time;
 
@@ -70,8 +70,7 @@ pub struct Recorder {
 impl Recorder {
     /// Of a node: records every event, or those of some packets, or both, or nothing.
     pub fn new(events: bool, packets: Option<&PacketFilter>, node: u32) -> Self {
-        let trace =
-            packets.filter(|filter| filter.has_node(node)).map(|filter| PacketTrace::new(filter, node));
+        let trace = packets.filter(|filter| filter.has_node(node)).map(|filter| PacketTrace::new(filter, node));
         Self { on: events || trace.is_some(), events, trace, ..Self::default() }
     }
 

@@ -1,7 +1,7 @@
 //! Packets of one flow or port, step by step: what `incast trace` draws.
 
 use super::EventKind;
-use crate::fabric::packet::{Kind, Packet};
+use crate::packet::{Kind, Packet};
 use incast_cc::agent::Codepoint;
 use incast_units::Time;
 

@@ -2,7 +2,7 @@
 
 use super::{Arrival, Receiver};
 use crate::{
-    fabric::packet::Packet,
+    packet::Packet,
     recovery::Received,
     settings::{
         Class,
@@ -47,14 +47,8 @@ pub struct DelayedAck {
 
 impl Receiver {
     /// A packet is to be acknowledged: at once if delaying is off, or if the sender needs the information at once.
-    #[inline(always)] // on the path of every packet
-    pub fn acknowledge(
-        &mut self,
-        now: Time,
-        data: &Packet,
-        arrival: &Arrival,
-        host: &HostConfig,
-    ) -> AckDecision {
+    #[inline(always)]
+    pub fn acknowledge(&mut self, now: Time, data: &Packet, arrival: &Arrival, host: &HostConfig) -> AckDecision {
         let at_once = host.ack_every <= 1
             || arrival.report.0 >= host.ack_every
             || arrival.out_of_order

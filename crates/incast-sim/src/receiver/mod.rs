@@ -6,7 +6,7 @@ pub mod response_delay;
 
 use crate::{
     engine::{prefetch::prefetch, table::FlowTable, vectors::push_first},
-    fabric::packet::Packet,
+    packet::Packet,
     probe::ArrivedSample,
     recovery::{Reassembly, Received},
     settings::Settings,
@@ -154,16 +154,13 @@ impl Receiver {
     #[inline]
     fn find(&mut self, packet: &Packet) -> u32 {
         let (source, sequence, index) = self.recent;
-        if source == packet.data().source()
-            && sequence == packet.sequence
-            && (index as usize) < self.records.len()
-        {
+        if source == packet.data().source() && sequence == packet.sequence && (index as usize) < self.records.len() {
             return index;
         }
         self.look_up(packet)
     }
 
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     fn look_up(&mut self, packet: &Packet) -> u32 {
         let index = self.table.find(packet.data().source(), packet.sequence).unwrap_or_else(|| {
             let slot = self.free.pop().unwrap_or_else(|| {
@@ -210,7 +207,7 @@ impl Receiver {
     }
 
     /// A data packet arrived.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     pub fn on_data(&mut self, now: Time, packet: &Packet, in_order_only: bool) -> Arrival {
         let flow = self.find(packet);
         let record = &mut self.records[flow as usize];
@@ -244,8 +241,7 @@ impl Receiver {
         progress.was_marked = packet.marked();
         let slot = record.slot;
         let completes = expected == packet.data().packets();
-        let out_of_order =
-            expected != packet.data().position() + 1 || progress.reassembly.highest() != expected;
+        let out_of_order = expected != packet.data().position() + 1 || progress.reassembly.highest() != expected;
         if completes {
             record.delivered = now;
             progress.reassembly.finish();
@@ -304,7 +300,7 @@ impl Receiver {
     }
 
     /// A flow has ended without being complete.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub fn is_abandoned(&self, flow: u32) -> bool {
         let record = &self.records[flow as usize];
         record.slot == DONE && record.delivered == Time::MAX

@@ -1,6 +1,6 @@
 //! Response delay: acknowledgements and notifications that the NIC sends after a configured time.
 
-use crate::fabric::packet::{Kind, Packet, Telemetry};
+use crate::packet::{Kind, Packet, Telemetry};
 use incast_units::Time;
 use std::collections::VecDeque;
 

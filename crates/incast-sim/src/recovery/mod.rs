@@ -305,8 +305,7 @@ mod tests {
 
     #[test]
     fn a_tick_after_the_deadline_needs_no_event_at_the_deadline() {
-        let limits =
-            TimerLimits { rto_min: Time::from_ms(1), base_rtt: Time::from_us(10), ack_delay: Time::ZERO };
+        let limits = TimerLimits { rto_min: Time::from_ms(1), base_rtt: Time::from_us(10), ack_delay: Time::ZERO };
         let mut recovery = LossRecovery::new(Scoreboard::new(Recovery::GoBackN, 10, 3), false);
         let to_ticks = |time: Time| Time::from_ms(time.ps() / Time::from_ms(1).ps() + 1);
         recovery.start_timer(Time::ZERO, false, &limits);

@@ -193,12 +193,8 @@ mod tests {
                     now: clock as u64,
                     smoothed_rtt: RTT.ps(),
                 };
-                let result =
-                    if received == Received::Refused { send.on_nack(&ack) } else { send.on_ack(&ack) };
-                assert!(
-                    send.acked() >= before && send.in_flight() <= send.unsent() - send.acked(),
-                    "{result:?}"
-                );
+                let result = if received == Received::Refused { send.on_nack(&ack) } else { send.on_ack(&ack) };
+                assert!(send.acked() >= before && send.in_flight() <= send.unsent() - send.acked(), "{result:?}");
             }
         }
         taken

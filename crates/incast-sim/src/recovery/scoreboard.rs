@@ -67,7 +67,7 @@ impl Scoreboard {
     }
 
     /// An acknowledgement.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack) -> Acked {
         match self {
             Self::Selective(send) => send.on_ack(ack),
@@ -76,7 +76,7 @@ impl Scoreboard {
     }
 
     /// A negative acknowledgement: the receiver misses the packet after the cumulative ones.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub fn on_nack(&mut self, nack: &Ack) -> Acked {
         match self {
             Self::Selective(send) => send.on_ack(nack),

@@ -122,7 +122,7 @@ impl SelectiveRepeat {
         self.entries[self.place(packet)]
     }
 
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub(super) fn next(&self) -> Option<(u32, bool)> {
         match self.lost.front() {
             Some(packet) => Some((*packet, true)),
@@ -131,7 +131,7 @@ impl SelectiveRepeat {
         }
     }
 
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub(super) fn sent(&mut self, stamp: u64) {
         if let Some(packet) = self.lost.pop_front() {
             self.sent_again(packet, stamp);
@@ -140,8 +140,7 @@ impl SelectiveRepeat {
                 self.grow();
             }
             let place = self.place(self.unsent);
-            self.entries[place] =
-                Entry { sent: Transmission { stamp, again: false }, state: State::InFlight };
+            self.entries[place] = Entry { sent: Transmission { stamp, again: false }, state: State::InFlight };
             self.unsent += 1;
         } else {
             return;
@@ -177,7 +176,7 @@ impl SelectiveRepeat {
         is_new
     }
 
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn sent_again(&mut self, packet: u32, stamp: u64) {
         let place = self.place(packet);
         self.entries[place] = Entry { sent: Transmission { stamp, again: true }, state: State::Again };
@@ -221,7 +220,7 @@ impl SelectiveRepeat {
         true
     }
 
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub(super) fn on_ack(&mut self, ack: &Ack) -> Acked {
         if self.rack.is_some() {
             return self.on_ack_by_time(ack);
@@ -236,7 +235,7 @@ impl SelectiveRepeat {
     }
 
     /// Records what has arrived by an acknowledgement.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn take(&mut self, ack: &Ack, result: &mut Acked) {
         let cumulative = ack.cumulative.min(self.unsent);
         let last = self.total - 1;
@@ -258,13 +257,12 @@ impl SelectiveRepeat {
                 rack.sacked += u32::from(is_new);
             }
         }
-        self.highest =
-            self.highest.max(self.acked).max(if position < self.unsent { position + 1 } else { 0 });
+        self.highest = self.highest.max(self.acked).max(if position < self.unsent { position + 1 } else { 0 });
         self.examined = self.examined.max(self.acked);
     }
 
     /// Looks for losses by distance, after an arrival of a packet sent at `stamp`.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     fn detect(&mut self, stamp: u64, result: &mut Acked) {
         while self.examined < self.highest.saturating_sub(self.reordering) {
             if self.entry(self.examined).state == State::InFlight {
@@ -301,7 +299,7 @@ impl SelectiveRepeat {
     // ---- By time ---------------------------------------------------------------------------------------------
 
     /// An acknowledgement, with RACK-TLP.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn on_ack_by_time(&mut self, ack: &Ack) -> Acked {
         let mut result = Acked::default();
         if let Some(rack) = &mut self.rack {
@@ -312,10 +310,7 @@ impl SelectiveRepeat {
         rack.adapt(self.acked, self.unsent, ack.is_duplicate);
         // While all arrives in order, everything in flight was sent later than what has arrived.
         let is_behind = self.examined < self.unsent
-            && rack.is_older(
-                self.examined,
-                self.entries[self.examined as usize & (self.entries.len() - 1)].sent,
-            );
+            && rack.is_older(self.examined, self.entries[self.examined as usize & (self.entries.len() - 1)].sent);
         if result.packets > 0 && (is_behind || !self.lost.is_empty() || !self.again.is_empty()) {
             self.detect_by_time(ack.now, ack.smoothed_rtt, &mut result);
         } else if result.packets > 0 {
@@ -326,7 +321,7 @@ impl SelectiveRepeat {
     }
 
     /// Looks for losses by time, at `now` (RFC 8985, section 6.2, step 5).
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     fn detect_by_time(&mut self, now: u64, smoothed_rtt: u64, result: &mut Acked) {
         let Some(mut rack) = self.rack.take() else { return };
         let window = rack.window(smoothed_rtt, self.reordering);
@@ -448,8 +443,7 @@ impl SelectiveRepeat {
 
     /// It is sent or held, and neither arrived nor lost.
     fn is_in_flight(&self, packet: u32) -> bool {
-        packet >= self.acked
-            && matches!(self.entry(packet).state, State::InFlight | State::Again | State::Held)
+        packet >= self.acked && matches!(self.entry(packet).state, State::InFlight | State::Again | State::Held)
     }
 
     fn is_held(&self, packet: u32) -> bool {
@@ -620,11 +614,10 @@ mod tests {
     fn two_losses(holds: bool) -> SelectiveRepeat {
         let mut send = SelectiveRepeat::new(20, 3, true);
         (0..10).for_each(|packet| send.sent(1000 * packet));
-        let ack =
-            |position, now| Ack { now, smoothed_rtt: 10_000, ..ack(position, 0, 1000 * u64::from(position)) };
-        [1, 2].into_iter().for_each(|packet| {
-            assert_eq!(send.on_ack(&ack(packet, 10_000 + 1000 * u64::from(packet))).lost, 0)
-        });
+        let ack = |position, now| Ack { now, smoothed_rtt: 10_000, ..ack(position, 0, 1000 * u64::from(position)) };
+        [1, 2]
+            .into_iter()
+            .for_each(|packet| assert_eq!(send.on_ack(&ack(packet, 10_000 + 1000 * u64::from(packet))).lost, 0));
         let found = send.on_ack(&ack(3, 13_000));
         assert_eq!((found.lost, found.first_lost, send.next()), (1, 0, Some((0, true))));
         if holds {

@@ -55,8 +55,7 @@ impl SwitchOrder {
         let (hosts, switches) = (topology.hosts, topology.switches());
         let of = |node: u32| ports.of(hosts + node).iter();
         let peer = |peer: u32| peer.checked_sub(hosts).unwrap_or(NONE);
-        let peers: Vec<Vec<u32>> =
-            (0..switches).map(|node| of(node).map(|end| peer(end.peer)).collect()).collect();
+        let peers: Vec<Vec<u32>> = (0..switches).map(|node| of(node).map(|end| peer(end.peer)).collect()).collect();
         let cables = (0..switches).map(|node| of(node).map(|end| end.cable).collect()).collect();
         let mut levels = vec![NONE; switches as usize];
         let edges = (0..switches).filter(|node| peers[*node as usize].contains(&NONE));
@@ -77,9 +76,7 @@ impl SwitchOrder {
     fn direction(&self, switch: usize, port: usize) -> Direction {
         match self.peers[switch][port] {
             NONE => Direction::Host,
-            peer if (self.levels[peer as usize], peer) > (self.levels[switch], switch as u32) => {
-                Direction::Up
-            }
+            peer if (self.levels[peer as usize], peer) > (self.levels[switch], switch as u32) => Direction::Up,
             _ => Direction::Down,
         }
     }
@@ -142,8 +139,7 @@ impl Detours {
             }
         }
         let is_edge = |place: usize| order.peers[place % switches].contains(&NONE);
-        let from_hosts =
-            (0..detours.turns.len()).filter(|place| is_edge(*place) && detours.distance[*place] != FAR);
+        let from_hosts = (0..detours.turns.len()).filter(|place| is_edge(*place) && detours.distance[*place] != FAR);
         let most = from_hosts.map(|place| detours.turns[place][0]).max();
         detours.channels = most.unwrap_or(0).saturating_add(1);
         if between_switches {
@@ -157,8 +153,7 @@ impl Detours {
     fn measure(&mut self, base: usize, edge: usize, host: Node, order: &SwitchOrder, rules: &[Rule]) {
         let next = |switch: usize| {
             rules[switch].alternatives(host).filter_map(move |port| {
-                let peer =
-                    order.peers[switch].get(usize::from(port)).copied().filter(|peer| *peer != NONE)?;
+                let peer = order.peers[switch].get(usize::from(port)).copied().filter(|peer| *peer != NONE)?;
                 Some((peer as usize, order.direction(switch, usize::from(port))))
             })
         };
@@ -182,8 +177,7 @@ impl Detours {
                 for (peer, direction) in next(far) {
                     let [up, down] = self.turns[base + peer];
                     distance = distance.max(self.distance[base + peer].saturating_add(1));
-                    let rest =
-                        if direction == Direction::Up { [up, up.saturating_add(1)] } else { [down; 2] };
+                    let rest = if direction == Direction::Up { [up, up.saturating_add(1)] } else { [down; 2] };
                     turns = [turns[0].max(rest[0]), turns[1].max(rest[1])];
                 }
                 (self.distance[base + far], self.turns[base + far]) = (distance, turns);
@@ -291,8 +285,7 @@ impl RouteView {
         if out == Direction::Host {
             return Some(0);
         }
-        let place =
-            self.detours.place(destination, peer).filter(|place| self.detours.distance[*place] != FAR)?;
+        let place = self.detours.place(destination, peer).filter(|place| self.detours.distance[*place] != FAR)?;
         let [up, down] = self.detours.turns[place];
         // What came in by a port that leads up has come down.
         let turn = u8::from(from == Some(Direction::Up) && out == Direction::Up);
@@ -333,8 +326,7 @@ mod tests {
         link a d 1Gbps 1us\nlink d e 1Gbps 1us\nlink e b 1Gbps 1us\n";
 
     fn topologies() -> Vec<Topology> {
-        let chain =
-            Chain { switches: 5, hosts_per_switch: 1, host_link: link(), fabric_link: link() }.build();
+        let chain = Chain { switches: 5, hosts_per_switch: 1, host_link: link(), fabric_link: link() }.build();
         let tree = FatTree { k: 4, link: link() }.build();
         let built = [chain, tree, leaves(), ring(4), ring(5), ring(7), parse(THREE_PATHS)];
         built.into_iter().map(|topology| topology.expect("a good topology")).collect()
@@ -382,8 +374,7 @@ mod tests {
                     let mut least = u8::MAX;
                     while switch != edge(destination) {
                         let here = of(switch);
-                        let port =
-                            topology.rules[switch as usize].alternatives(destination).last().expect("a path");
+                        let port = topology.rules[switch as usize].alternatives(destination).last().expect("a path");
                         let needs = here.needs(ingress, port, destination).expect("a path");
                         assert!(channel + needs < detours.channels() && channel + needs <= least);
                         least = channel + needs;
@@ -410,8 +401,7 @@ mod tests {
                 for destination in 0..topology.hosts {
                     let here = RouteView::new(&detours, &order, topology.hosts, switch);
                     for port in here.loop_free_alternates(destination) {
-                        let usual =
-                            topology.rules[switch as usize].alternatives(destination).any(|own| own == port);
+                        let usual = topology.rules[switch as usize].alternatives(destination).any(|own| own == port);
                         longer += u32::from(!usual);
                         let mut line = vec![order.peers[switch as usize][usize::from(port)]];
                         while let Some(next) = line.pop() {
@@ -514,9 +504,7 @@ mod tests {
         // A cable that is down is no alternate either.
         let lead_over = |detours: &Arc<Detours>| {
             let here = RouteView::new(detours, &order, 5, 1);
-            (0..5).any(|host| {
-                here.loop_free_alternates(host).any(|port| order.peers[1][usize::from(port)] == 2)
-            })
+            (0..5).any(|host| here.loop_free_alternates(host).any(|port| order.peers[1][usize::from(port)] == 2))
         };
         let all = Detours::new(&topology, &order, &topology.rules, &|_| false, true);
         assert_eq!((lead_over(&Arc::new(all)), lead_over(&detours)), (true, false));

@@ -29,8 +29,7 @@ impl PathCount {
     }
 
     fn from(&self, node: Node, destination: Node, known: &mut Vec<(Node, u32)>) -> u32 {
-        let Some(rule) = node.checked_sub(self.hosts).and_then(|switch| self.rules.get(switch as usize))
-        else {
+        let Some(rule) = node.checked_sub(self.hosts).and_then(|switch| self.rules.get(switch as usize)) else {
             return 1;
         };
         if let Some((_, paths)) = known.iter().find(|(other, _)| *other == node) {
@@ -51,9 +50,7 @@ impl PathCount {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{
-        Chain, FatTree, LeafSpine, Ring, SingleSwitch, TopologyError, file::parse, tests::link,
-    };
+    use crate::topology::{Chain, FatTree, LeafSpine, Ring, SingleSwitch, TopologyError, file::parse, tests::link};
 
     fn paths(topology: Result<Topology, TopologyError>, source: u32, destination: u32) -> u16 {
         PathCount::new(&topology.expect("a good topology")).between(source, destination)
@@ -64,8 +61,7 @@ mod tests {
         let tree = || FatTree { k: 8, link: link() }.build();
         assert_eq!([(0, 127), (0, 5), (0, 1)].map(|(a, b)| paths(tree(), a, b)), [16, 4, 1]);
         assert_eq!(paths(FatTree { k: 64, link: link() }.build(), 0, 60_000), 1_024);
-        let leaves =
-            LeafSpine { leaves: 3, spines: 5, hosts_per_leaf: 2, host_link: link(), fabric_link: link() };
+        let leaves = LeafSpine { leaves: 3, spines: 5, hosts_per_leaf: 2, host_link: link(), fabric_link: link() };
         assert_eq!(paths(leaves.build(), 0, 5), 5);
         assert_eq!(paths(SingleSwitch { hosts: 3, link: link() }.build(), 0, 1), 1);
         let chain = Chain { switches: 4, hosts_per_switch: 1, host_link: link(), fabric_link: link() };

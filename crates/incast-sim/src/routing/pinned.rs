@@ -1,7 +1,7 @@
 //! Paths that the sender chooses, so that a run can follow the paths of another simulator or of a real network.
 
 use crate::{
-    fabric::packet::Packet,
+    packet::Packet,
     topology::{Node, Ports, Rule, Topology},
 };
 use thiserror::Error;
@@ -29,7 +29,7 @@ impl Pinned {
 impl Rule {
     /// The port that the sender chose for a packet, and the hash with which the packet goes on: its next choice is
     /// for the next switch.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn pick_pinned(&self, packet: &Packet) -> Option<(u16, u32)> {
         if let Some((base, paths)) = self.of_tree(packet.destination) {
             let (choice, hash) = step(packet, paths)?;
@@ -49,7 +49,7 @@ impl Rule {
 
 /// The choice of a packet's sender among so many next hops, and the hash for the choices after it; `None` where there
 /// are none.
-#[inline(always)] // on the path of every packet
+#[inline(always)]
 fn step(packet: &Packet, paths: u16) -> Option<(u16, u32)> {
     let path = packet.pinned_path();
     // Most switches have a power of two: a shift instead of a division. A single choice, down a tree, changes nothing
@@ -100,8 +100,7 @@ pub fn pin(topology: &Topology, ports: &Ports, nodes: &[Node]) -> Result<u16, Pi
     for pair in nodes[1..].windows(2) {
         let rule = &topology.rules[(pair[0] - topology.hosts) as usize];
         let leads_on = |port: u16| ports.end(pair[0], port).is_some_and(|end| end.peer == pair[1]);
-        let choice =
-            rule.alternatives(*destination).position(leads_on).ok_or_else(|| step(pair[0], pair[1]))?;
+        let choice = rule.alternatives(*destination).position(leads_on).ok_or_else(|| step(pair[0], pair[1]))?;
         path += radix * choice as u64;
         radix = radix.saturating_mul(rule.alternatives(*destination).count() as u64);
         if radix > 1 << 16 {
@@ -115,7 +114,7 @@ pub fn pin(topology: &Topology, ports: &Ports, nodes: &[Node]) -> Result<u16, Pi
 mod tests {
     use super::*;
     use crate::{
-        fabric::packet::Kind,
+        packet::Kind,
         topology::{FatTree, Link, SingleSwitch},
     };
     use incast_units::{Rate, Time};

@@ -2,7 +2,7 @@
 
 use crate::{
     engine::random::{Stream, mix},
-    fabric::packet::Packet,
+    packet::Packet,
     routing::config::LoadBalancing,
     topology::{RoutingTable, Rule, salted_hash},
 };
@@ -41,7 +41,7 @@ impl Router {
     }
 
     /// The next hop of a packet, and the hash with which it goes on; `None` if no port leads to its destination.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn route(&mut self, packet: &Packet) -> Option<(u16, u32)> {
         // No `match`: it compiles to an indirect jump, which takes more instructions.
         if matches!(self.load_balancing, LoadBalancing::SourceRouted | LoadBalancing::SprayPermutation) {
@@ -54,13 +54,13 @@ impl Router {
     }
 
     /// The next hop of a packet with ECMP.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn by_hash(&self, packet: &Packet) -> Option<u16> {
         self.of_flow(packet.destination, packet.ecmp_hash)
     }
 
     /// The next hop with ECMP of a flow with this hash.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn of_flow(&self, destination: u32, hash: u32) -> Option<u16> {
         self.rule.pick(destination, salted_hash(hash, self.salt))
     }

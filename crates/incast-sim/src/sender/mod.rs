@@ -20,7 +20,7 @@ use self::{
 };
 use crate::{
     application::FlowSpec,
-    fabric::packet::{Kind, Packet, Telemetry},
+    packet::{Kind, Packet, Telemetry},
     probe::RateSample,
     recovery::{Ack, Acked, LossRecovery, Purpose, Scoreboard, TimerEvent},
     settings::{Class, Settings},
@@ -134,8 +134,7 @@ impl Sender {
             (capabilities.signals, capabilities.priorities) = (false, false);
         }
         let reordering = if class.transport.in_any_order { u32::MAX } else { settings.host.reordering };
-        let by_acks =
-            |arrangement: incast_cc::underlay::Arrangement| arrangement.reports == Reports::Acknowledgements;
+        let by_acks = |arrangement: incast_cc::underlay::Arrangement| arrangement.reports == Reports::Acknowledgements;
         let mut sender = Self {
             slot: 0,
             recovery: LossRecovery::new(
@@ -220,7 +219,7 @@ impl Sender {
     /// Plans the gap after the last packet anew, with the newest window and rate: a rate limiter does not wait out a
     /// gap that it would no longer leave. Where the law does not re-time gaps, only a packet that was `sent` starts a
     /// new one.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn replan(&mut self, settings: &Settings, sent: bool) {
         if sent || settings.classes[usize::from(self.flow.class)].updates_gap {
             // A hold is no congestion: it does not make a small window smaller.
@@ -263,7 +262,7 @@ impl Sender {
 
     /// An acknowledgement, positive or negative. `clock_error` is how far the host's clock is ahead at a time, in
     /// picoseconds. True if all of the flow has arrived.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn on_ack(
         &mut self,
         now: Time,
@@ -336,7 +335,7 @@ impl Sender {
     }
 
     /// Passes an acknowledgement on to the law. Out of line: a law's code is large.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     fn on_feedback(&mut self, feedback: &Feedback<'_>, acked: &Acked, settings: &Settings) {
         self.law.on_ack(feedback);
         if let Some(reduction) = &mut self.reduction {
@@ -399,7 +398,7 @@ impl Sender {
     }
 
     /// Reports the fate of packets that did not arrive whole to the choice of paths.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub fn report_fate(&mut self, first: u32, count: u32, fate: Fate) {
         if let Some(paths) = &mut self.paths {
             let end = first.saturating_add(count).min(self.recovery.scoreboard.unsent());
@@ -426,7 +425,7 @@ impl Sender {
         self.recovery.start_timer(now, may_probe, &settings.timer_limits());
     }
 
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn awaits_credit(&mut self, now: Time, settings: &Settings) -> bool {
         !self.reminded && self.waits_for_credit(now, settings.host.mtu)
     }
@@ -519,11 +518,7 @@ impl Sender {
     /// A packet needs no token.
     #[inline]
     fn is_free(&self, packet: u32, again: bool, mtu: u32) -> bool {
-        if again {
-            self.grants.tokens.is_none()
-        } else {
-            self.flow.position(packet, mtu) < self.grants.credit
-        }
+        if again { self.grants.tokens.is_none() } else { self.flow.position(packet, mtu) < self.grants.credit }
     }
 
     /// A message of the receiver half. True if it requests packets again.

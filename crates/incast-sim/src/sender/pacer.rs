@@ -80,14 +80,8 @@ impl Pacer {
 
     /// Whether window and gaps allow the packet after `in_flight` others at `now`. `unsent` is the first packet that
     /// was never sent.
-    #[inline(always)] // on the path of every packet
-    pub fn decide(
-        &mut self,
-        now: Time,
-        in_flight: u32,
-        unsent: impl FnOnce() -> u32,
-        mtu: u32,
-    ) -> SendDecision {
+    #[inline(always)]
+    pub fn decide(&mut self, now: Time, in_flight: u32, unsent: impl FnOnce() -> u32, mtu: u32) -> SendDecision {
         if (u64::from(in_flight) + 1) * u64::from(mtu) > self.window && (in_flight > 0 || self.window == 0) {
             self.limited_until = unsent();
             return SendDecision::Blocked;
@@ -139,13 +133,7 @@ mod tests {
 
     #[test]
     fn a_window_lets_through_what_it_holds_in_a_base_rtt() {
-        let path = Path {
-            rate: Rate::from_gbps(10),
-            base_rtt: Time::from_us(8),
-            mss: 1000,
-            wire_mss: 1250,
-            rto_min: Time::from_ms(1),
-        };
+        let path = Path::new(Rate::from_gbps(10), Time::from_us(8), 1000, 1250);
         let gbps = |window| (window_rate(window, &path) / 1e6).round() / 1e3;
         // 8,000 bytes of payload are 10,000 on the wire, and these take 8 us at 10 Gbit/s.
         assert_eq!([8_000, 4_000, 80_000].map(gbps), [10.0, 5.0, 100.0]);

@@ -63,7 +63,7 @@ impl Paths {
 
     /// What the next packet carries: its path, and a random one for its acknowledgement. A packet that is sent `again`
     /// before its fate was known has been lost.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     pub fn ecmp_hash(&mut self, position: u32, again: bool) -> u32 {
         if again {
             self.on_fate(position, Fate::Lost);

@@ -3,7 +3,7 @@
 use super::Sender;
 use crate::{
     engine::{queue::Key, vectors::push_first},
-    fabric::packet::Packet,
+    packet::Packet,
 };
 
 /// Flows that a host can have open at once: events name their slots.
@@ -18,7 +18,7 @@ pub struct Senders {
 
 impl Senders {
     /// The flow in a slot.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut Sender> {
         self.slots.get_mut(slot as usize)?.as_mut()
     }
@@ -30,7 +30,7 @@ impl Senders {
     }
 
     /// The flow to which a packet of its receiver is addressed; `None` if it is for an earlier flow of the slot.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn addressed(&mut self, packet: &Packet) -> Option<&mut Sender> {
         self.get_mut(packet.slot).filter(|sender| sender.flow.sequence == packet.sequence)
     }

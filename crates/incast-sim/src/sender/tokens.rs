@@ -60,7 +60,7 @@ impl Tokens {
         if self.expiring.is_empty() { self.lasting > 0 } else { self.any_fresh(now) }
     }
 
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn any_fresh(&mut self, now: Time) -> bool {
         let sent = self.restarts.unwrap_or(Time::ZERO);
         let is_over = |(came, life, _): &(Time, Time, _)| sent.max(*came).saturating_add(*life) <= now;

@@ -2,7 +2,7 @@
 
 use super::{Sender, pacer::SendDecision, underlay::Stages};
 use crate::{
-    fabric::packet::{Kind, Packet},
+    packet::{Kind, Packet},
     settings::Settings,
 };
 use incast_units::Time;
@@ -19,7 +19,7 @@ pub struct NextPacket {
 
 impl Sender {
     /// The next packet, if it may go at `now`; otherwise what it waits for, which is not [`SendDecision::Ready`].
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn next_packet(&mut self, now: Time, mtu: u32) -> Result<NextPacket, SendDecision> {
         let scoreboard = &self.recovery.scoreboard;
         let Some((packet, again)) = scoreboard.next() else { return Err(SendDecision::Blocked) };
@@ -36,19 +36,17 @@ impl Sender {
     }
 
     /// Whether a packet of this flow may go to the NIC at `now`.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn decide(&mut self, now: Time, settings: &Settings, stages: &mut Stages) -> SendDecision {
         if self.held.is_none() {
-            return self
-                .next_packet(now, settings.host.mtu)
-                .map_or_else(|wait| wait, |_| SendDecision::Ready);
+            return self.next_packet(now, settings.host.mtu).map_or_else(|wait| wait, |_| SendDecision::Ready);
         }
         self.decide_with_stage(now, settings, stages)
     }
 
     /// The same where an underlay may hold packets. While it holds none, a packet is made when the NIC takes it, as
     /// without a stage. Otherwise what the law allows goes into the stage, which releases its packets in order.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn decide_with_stage(&mut self, now: Time, settings: &Settings, stages: &mut Stages) -> SendDecision {
         let Some(place) = self.held.as_ref().map(|held| held.stage) else { return SendDecision::Blocked };
         let stage = stages.at(place);
@@ -90,7 +88,7 @@ impl Sender {
     }
 
     /// The next packet for the NIC, of a flow with a stage; `None` if none may go.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub fn take_with_stage(&mut self, now: Time, settings: &Settings, stages: &mut Stages) -> Option<Packet> {
         if self.decide(now, settings, stages) != SendDecision::Ready {
             return None;
@@ -166,7 +164,7 @@ impl Sender {
     }
 
     /// The same where packets have priorities of their own.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn own_priority(&self, mtu: u32, stages: &mut Stages) -> u8 {
         if let Some(packet) = self.first_held(stages) {
             return packet.priority;
@@ -182,21 +180,20 @@ impl Sender {
     }
 
     /// Makes the next packet. Inlined, as it is made for every packet of data.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn emit(&mut self, next: NextPacket, now: Time, settings: &Settings) -> Packet {
         self.make(next, now, settings, false)
     }
 
     /// The same for a packet that the underlay `holds`, or for one that is sent at once.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn make(&mut self, next: NextPacket, now: Time, settings: &Settings, holds: bool) -> Packet {
         let class = &settings.classes[usize::from(self.flow.class)];
         let mtu = settings.host.mtu;
         let NextPacket { packet: position, again, on_token } = next;
         let flow = &self.flow;
         let payload = flow.payload(position, mtu);
-        let mut packet =
-            Packet::new(Kind::Data, flow.spec.source, flow.spec.destination, flow.sequence, self.slot);
+        let mut packet = Packet::new(Kind::Data, flow.spec.source, flow.spec.destination, flow.sequence, self.slot);
         packet.ecmp_hash = match &mut self.paths {
             Some(paths) => paths.ecmp_hash(position, again),
             None => flow.ecmp_hash,
@@ -250,13 +247,13 @@ impl Sender {
     }
 
     /// The same, out of line: for packets of flows with a stage.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn emit_apart(&mut self, next: NextPacket, now: Time, settings: &Settings, holds: bool) -> Packet {
         self.make(next, now, settings, holds)
     }
 
     /// What the law sets in a packet: its priority, and its tag.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn apply_law(&self, packet: &mut Packet, again: bool, mtu: u32) {
         if self.capabilities.priorities
             && let Some(priority) = self.assigned_priority(packet.data().position(), again, mtu)

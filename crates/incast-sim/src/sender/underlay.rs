@@ -1,7 +1,7 @@
 //! Underlay: packets that are held at the sender, between their flow and the NIC. [`incast_cc::underlay`] decides for
 //! how long.
 
-use crate::{engine::table::FlowTable, fabric::packet::Packet, settings::Class};
+use crate::{engine::table::FlowTable, packet::Packet, settings::Class};
 use incast_cc::{
     registry::Underlay,
     underlay::{Head, Scope},

@@ -1,6 +1,6 @@
 //! The configuration of hosts.
 
-use incast_cc::registry::Scheduler;
+use incast_cc::{path::DEFAULT_RTO_MIN, registry::Scheduler};
 use incast_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ impl HostConfig {
     pub fn plain(mtu: u32) -> Self {
         Self {
             mtu,
-            rto_min: Time::from_ms(1),
+            rto_min: DEFAULT_RTO_MIN,
             ack_every: 1,
             ack_delay: Time::ZERO,
             quick_acks: 0,
@@ -76,11 +76,7 @@ impl HostConfig {
     #[inline]
     pub fn expiry(&self, time: Time) -> Time {
         let tick = self.timer_tick.ps();
-        if tick == 0 || time == Time::MAX {
-            time
-        } else {
-            Time::from_ps((time.ps() / tick + 1).saturating_mul(tick))
-        }
+        if tick == 0 || time == Time::MAX { time } else { Time::from_ps((time.ps() / tick + 1).saturating_mul(tick)) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     channels,
-    config::{ClassConfig, Config, ConfigError, Ties},
+    config::{ClassConfig, Config, ConfigError, LinkEvent, Ties},
     credits,
     domain::{Domain, Node},
     lossless,
@@ -10,7 +10,7 @@ use super::{
     path::base_paths,
 };
 use crate::{
-    application::FlowSpec,
+    application::{Application, FlowSpec},
     engine::{
         Event, Executor,
         domain::Names,
@@ -24,7 +24,7 @@ use crate::{
     probe::PacketTrace,
     routing::{Detours, PathCount, RouteView, SwitchOrder, config::LoadBalancing},
     settings::{Class, Peers, Settings},
-    switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Place, Routes, Switch},
+    switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Place, Routes, Switch, config::SwitchConfig},
     topology::{self, Ports, Rule, Topology},
 };
 use incast_cc::{
@@ -118,15 +118,13 @@ impl Plan {
                 updates_gap: transport.updates_gap,
                 format: class.format,
                 trimmable: class.trimmable,
-                path: Path { rto_min: config.host.rto_min, ..path },
+                path,
             }
         };
         let classes: Vec<Class> = config.classes.iter().zip(base_paths(config.into())).map(class).collect();
         let (pfc, credits) = (lossless::pfc_rules(config.into()), credits::credit_rules(config.into()));
-        let is_disturbed = pfc.is_some()
-            || credits.is_some()
-            || !config.host.control_first
-            || !config.link_events.is_empty();
+        let is_disturbed =
+            pfc.is_some() || credits.is_some() || !config.host.control_first || !config.link_events.is_empty();
         Settings {
             seed: config.seed,
             pfc,
@@ -208,56 +206,58 @@ impl Epochs {
     }
 }
 
-/// Makes the nodes, on so many threads, and the engine that runs them. Returns the topology, for the results.
-pub fn executor<'a>(
-    config: Config,
-    plan: &Plan,
+/// Domains with the names of their entities, and when their nodes begin: node, time and class of event.
+type Made<'a> = (Vec<(Domain<'a>, Names)>, Vec<(u32, Time, u8)>);
+/// The flows and the application of a host, until it is made.
+type Given = Mutex<(Vec<FlowSpec>, Option<Box<dyn Application>>)>;
+
+/// What nodes are made of.
+struct Maker<'m, 'a> {
+    plan: &'m Plan,
     settings: &'a Settings,
-    threads: usize,
-) -> (Topology, Executor<Domain<'a>>) {
-    let Config {
-        topology, mut switch, classes, flows, applications, link_events, probes, seed, ties, ..
-    } = config;
-    switch.telemetry |= classes.iter().any(|class| class.law.info().telemetry());
-    let partition = &plan.partition;
-    let epochs = &plan.epochs;
-    let flow_count = flows.len() as u64;
-    let mut flows_of: Vec<Vec<FlowSpec>> = vec![Vec::new(); topology.hosts as usize];
-    for flow in flows {
-        flows_of[flow.source as usize].push(flow);
-    }
-    let mut applications = applications.into_iter();
-    // For each host, until it is made.
-    let given: Vec<_> =
-        flows_of.into_iter().map(|flows| Mutex::new((flows, applications.next().flatten()))).collect();
-    let ends = |node: u32| -> Vec<(Transmitter, Receiver)> {
+    topology: &'m Topology,
+    switch: &'m SwitchConfig,
+    /// Ports whose queues are sampled, and how often.
+    sampled: Option<&'m (Time, Vec<(u32, u16)>)>,
+    /// By host.
+    given: Vec<Given>,
+}
+
+impl<'a> Maker<'_, 'a> {
+    /// Both ends of a node's links.
+    fn ends(&self, node: u32) -> Vec<(Transmitter, Receiver)> {
+        let Self { plan, settings, .. } = self;
         let ports = plan.ports.of(node).iter().enumerate();
         let both = ports.map(|(port, end)| {
-            let link = &topology.cables[end.cable as usize].link;
+            let link = &self.topology.cables[end.cable as usize].link;
             let peer = Peer {
-                domain: partition.domain_of[end.peer as usize],
+                domain: plan.partition.domain_of[end.peer as usize],
                 entity: plan.base[end.peer as usize] + u32::from(end.peer_port),
             };
-            let mut transmitter = Transmitter::new(link, settings.wire, peer, seed, name(node, port as u32));
+            let name = name(node, port as u32);
+            let mut transmitter = Transmitter::new(link, settings.wire, peer, settings.seed, name);
             if let Some(filter) = settings.packets.as_ref().filter(|it| it.has_port(node, port as u16)) {
                 transmitter.watch(PacketTrace::new(filter, node), port as u16);
             }
             (transmitter, Receiver::default())
         });
         both.collect()
-    };
-    let make = |node: u32| {
+    }
+
+    fn node(&self, node: u32) -> Option<Node<'a>> {
+        let Self { plan, settings, topology, .. } = *self;
         let base = plan.base[node as usize];
         if node < topology.hosts {
-            let mut given = given[node as usize].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut given = self.given[node as usize].lock().unwrap_or_else(PoisonError::into_inner);
             let (flows, application) = mem::take(&mut *given);
-            let (link, input) = ends(node).into_iter().next()?;
+            let (link, input) = self.ends(node).into_iter().next()?;
             return Some(Node::Host(Host::new(settings, node, base, link, input, flows, application)));
         }
+        let (epochs, partition) = (&plan.epochs, &plan.partition);
         let is_alone = partition.nodes[partition.domain_of[node as usize] as usize].len() == 1;
         let number = node - topology.hosts;
         let rules = epochs.rules.iter().map(|rules| rules[number as usize].clone()).collect();
-        let probe = probes.ports.as_ref().and_then(|(every, ports)| {
+        let probe = self.sampled.and_then(|(every, ports)| {
             let mut here: Vec<u16> = ports.iter().filter(|port| port.0 == node).map(|port| port.1).collect();
             here.sort_unstable();
             here.dedup();
@@ -266,13 +266,13 @@ pub fn executor<'a>(
         let leads_to_host = plan.ports.of(node).iter().map(|end| end.peer < topology.hosts).collect();
         let of = |detours| RouteView::new(detours, &epochs.order, topology.hosts, number);
         let routes = Routes { rules, views: epochs.detours.iter().map(of).collect() };
-        let place = Place { node, base, is_alone, links: ends(node), leads_to_host, routes, probe };
-        Some(Node::Switch(Switch::new(settings, &switch, place)))
-    };
-    // A domain, and when its nodes begin.
-    let make_domain = |numbers: &Vec<u32>, starts: &mut Vec<(u32, Time, u8)>| {
+        let place = Place { node, base, is_alone, links: self.ends(node), leads_to_host, routes, probe };
+        Some(Node::Switch(Switch::new(settings, self.switch, place)))
+    }
+
+    fn domain(&self, numbers: &[u32], starts: &mut Vec<(u32, Time, u8)>) -> (Domain<'a>, Names) {
         let mut nodes = Vec::with_capacity(numbers.len());
-        for (number, mut node) in numbers.iter().filter_map(|number| Some((*number, make(*number)?))) {
+        for (number, mut node) in numbers.iter().filter_map(|number| Some((*number, self.node(*number)?))) {
             let (first, class) = match &mut node {
                 Node::Host(host) => (host.first_start(), class::FLOW_START),
                 Node::Switch(switch) => (switch.first_timer(), class::AGENT),
@@ -280,10 +280,42 @@ pub fn executor<'a>(
             starts.extend(first.map(|start| (number, start, class)));
             nodes.push(node);
         }
-        domain(nodes, numbers, plan)
-    };
+        domain(nodes, numbers, self.plan)
+    }
+
+    /// The domains of a part of the partition.
+    fn part(&self, part: &[Vec<u32>]) -> Made<'a> {
+        let mut starts = Vec::new();
+        let domains = part.iter().map(|numbers| self.domain(numbers, &mut starts)).collect();
+        (domains, starts)
+    }
+
+    /// All domains, made by so many threads, a part of them by each.
+    fn parts(&self, threads: usize) -> Vec<Made<'a>> {
+        let nodes = &self.plan.partition.nodes;
+        let parts = nodes.chunks(nodes.len().div_ceil(threads).max(1));
+        thread::scope(|scope| {
+            let parts: Vec<_> = parts.map(|part| scope.spawn(move || self.part(part))).collect();
+            parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        })
+    }
+}
+
+/// Makes the nodes, on so many threads, and the engine that runs them. Returns the topology, for the results.
+pub fn executor<'a>(
+    config: Config,
+    plan: &Plan,
+    settings: &'a Settings,
+    threads: usize,
+) -> (Topology, Executor<Domain<'a>>) {
+    let Config { topology, mut switch, classes, flows, applications, link_events, probes, ties, .. } = config;
+    switch.telemetry |= classes.iter().any(|class| class.law.info().telemetry());
+    let (partition, sampled) = (&plan.partition, probes.ports.as_ref());
+    let flow_count = flows.len() as u64;
+    let given = given(topology.hosts, flows, applications);
+    let maker = Maker { plan, settings, topology: &topology, switch: &switch, sampled, given };
     let ties = match ties {
-        Ties::Seeded => TieBreak::Seeded(seed),
+        Ties::Seeded => TieBreak::Seeded(settings.seed),
         Ties::PortOrder | Ties::ArrivalsFirst => TieBreak::Fixed,
     };
     let longest = longest(&topology, settings);
@@ -292,20 +324,10 @@ pub fn executor<'a>(
     };
     let mut starts = Vec::new();
     let mut executor = if threads <= 1 {
-        make_executor(&mut partition.nodes.iter().map(|numbers| make_domain(numbers, &mut starts)))
+        make_executor(&mut partition.nodes.iter().map(|numbers| maker.domain(numbers, &mut starts)))
     } else {
-        let parts = partition.nodes.chunks(partition.nodes.len().div_ceil(threads).max(1));
-        let made: Vec<_> = thread::scope(|scope| {
-            let make_part = |part: &'_ [Vec<u32>]| {
-                let mut starts = Vec::new();
-                let domains: Vec<_> = part.iter().map(|numbers| make_domain(numbers, &mut starts)).collect();
-                (domains, starts)
-            };
-            let parts: Vec<_> = parts.map(|part| scope.spawn(move || make_part(part))).collect();
-            parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-        });
         // Each part is given back as soon as the engine has its domains, and the engine is told how many come.
-        let mut domains = made.into_iter().flat_map(|(part, begin)| {
+        let mut domains = maker.parts(threads).into_iter().flat_map(|(part, begin)| {
             starts.extend(begin);
             part
         });
@@ -318,18 +340,36 @@ pub fn executor<'a>(
     {
         executor.in_two_phases(first);
     }
+    schedule(&mut executor, plan, &topology, &starts, &link_events);
+    (topology, executor)
+}
+
+/// Flows and applications by the hosts at which they are.
+fn given(hosts: u32, flows: Vec<FlowSpec>, applications: Vec<Option<Box<dyn Application>>>) -> Vec<Given> {
+    let mut flows_of: Vec<Vec<FlowSpec>> = vec![Vec::new(); hosts as usize];
+    for flow in flows {
+        flows_of[flow.source as usize].push(flow);
+    }
+    let mut applications = applications.into_iter();
+    flows_of.into_iter().map(|flows| Mutex::new((flows, applications.next().flatten()))).collect()
+}
+
+/// Schedules when nodes begin, and when links change.
+fn schedule(
+    executor: &mut Executor<Domain<'_>>,
+    plan: &Plan,
+    topology: &Topology,
+    starts: &[(u32, Time, u8)],
+    link_events: &[LinkEvent],
+) {
     let mut schedule = |node: u32, port: u32, time: Time, class: u8, payload: u32| {
-        let entity = plan.base[node as usize] + port;
-        executor.schedule(
-            partition.domain_of[node as usize] as usize,
-            time,
-            Event { class, entity, payload },
-        );
+        let (domain, entity) = (plan.partition.domain_of[node as usize], plan.base[node as usize] + port);
+        executor.schedule(domain as usize, time, Event { class, entity, payload });
     };
     for (node, start, class) in starts {
-        schedule(node, 0, start, class, 0);
+        schedule(*node, 0, *start, *class, 0);
     }
-    for event in &link_events {
+    for event in link_events {
         let cable = &topology.cables[event.cable];
         for node in [cable.a, cable.b] {
             if let Some(port) = plan.ports.at(node, event.cable) {
@@ -338,10 +378,9 @@ pub fn executor<'a>(
             }
         }
     }
-    for start in &epochs.starts {
+    for start in &plan.epochs.starts {
         (topology.hosts..topology.nodes()).for_each(|node| schedule(node, 0, *start, class::LINK, NEW_EPOCH));
     }
-    (topology, executor)
 }
 
 /// The name of a port, unique in the simulation.
@@ -368,7 +407,6 @@ fn domain<'a>(mut nodes: Vec<Node<'a>>, numbers: &[u32], plan: &Plan) -> (Domain
 fn longest(topology: &Topology, settings: &Settings) -> Time {
     let header = settings.classes.iter().map(|class| class.format.header).max().unwrap_or(0);
     let largest = Bytes::new(u64::from(settings.host.mtu + header + settings.wire.gap));
-    let times =
-        topology.cables.iter().map(|cable| cable.link.rate.time_of(largest).saturating_add(cable.link.delay));
+    let times = topology.cables.iter().map(|cable| cable.link.rate.time_of(largest).saturating_add(cable.link.delay));
     times.max().unwrap_or(Time::ZERO)
 }

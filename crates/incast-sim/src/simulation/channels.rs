@@ -2,7 +2,7 @@
 
 use super::{
     config::{Config, ConfigError},
-    lossless::Fabric,
+    path::Fabric,
 };
 use crate::{
     fabric::config::Buffer,
@@ -45,8 +45,7 @@ pub fn check_channels(fabric: Fabric<'_>) -> Result<(), ConfigError> {
 /// Refuses settings that do not go together with several virtual channels.
 fn check_numbers(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     let Fabric { switch, host, classes, .. } = fabric;
-    let refuse =
-        |allowed: &str| Err(ConfigError::value("switch.virtual_channels", switch.virtual_channels, allowed));
+    let refuse = |allowed: &str| Err(ConfigError::value("switch.virtual_channels", switch.virtual_channels, allowed));
     if switch.trim.is_some() {
         return refuse("1 where switches trim: what is trimmed is not paused");
     }

@@ -23,9 +23,8 @@ const LEAST_TIMEOUT: Time = Time::from_ns(100);
 /// # Errors
 /// Which one, and what is allowed.
 pub fn check_host(host: &HostConfig) -> Result<(), ConfigError> {
-    let refuse = |key: &str, found: String, allowed: &str| {
-        Err(ConfigError::value(format!("host.{key}"), found, allowed))
-    };
+    let refuse =
+        |key: &str, found: String, allowed: &str| Err(ConfigError::value(format!("host.{key}"), found, allowed));
     check_mtu(host.mtu.into())?;
     if host.rto_min < LEAST_TIMEOUT {
         return refuse("rto_min", host.rto_min.to_string(), "at least 100ns");

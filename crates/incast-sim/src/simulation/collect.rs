@@ -9,11 +9,9 @@ use super::{
 use crate::{
     application::FlowSpec,
     engine::{Executor, Statistics, halt::Halt},
-    fabric::{
-        link::Transmitter,
-        packet::{Kind, Packet},
-    },
+    fabric::link::Transmitter,
     host::{Host, SentFlow},
+    packet::{Kind, Packet},
     probe::{ArrivedSample, FlowRecord, find_roots},
     routing::{self, config::LoadBalancing},
     sender::flow,
@@ -54,8 +52,7 @@ pub fn outcome(
         let is_done = |flow: &FlowRecord| flow.acked.is_some() && flow.delivered.is_some();
         outcome.complete = unstarted == 0 && outcome.flows.iter().all(is_done);
     }
-    let last =
-        outcome.flows.iter().filter_map(|flow| flow.acked.max(flow.delivered)).max().unwrap_or(Time::ZERO);
+    let last = outcome.flows.iter().filter_map(|flow| flow.acked.max(flow.delivered)).max().unwrap_or(Time::ZERO);
     outcome.ended_at = if outcome.complete { last } else { statistics.stopped_at.unwrap_or(end) };
     let mut arrived = Vec::new();
     for node in domains.iter_mut().flat_map(|domain| domain.nodes_mut()) {
@@ -117,9 +114,8 @@ fn measure_rates(outcome: &mut Outcome, mut arrived: Vec<ArrivedSample>, setting
         if flow != Some(key) {
             (flow, before) = (Some(key), 0);
         }
-        let of_receiver = arrived.binary_search_by_key(&(key.0, key.1, sample.time), |other| {
-            (other.source, other.sequence, other.time)
-        });
+        let of_receiver = arrived
+            .binary_search_by_key(&(key.0, key.1, sample.time), |other| (other.source, other.sequence, other.time));
         let bytes = match of_receiver {
             Ok(index) => arrived[index].bytes,
             // Nothing has arrived, or everything has.
@@ -233,9 +229,7 @@ fn flows(
                 ..FlowRecord::default()
             };
             let key = (record.source, record.sequence);
-            if let Ok(index) =
-                received.binary_search_by_key(&key, |arrived| (arrived.source, arrived.sequence))
-            {
+            if let Ok(index) = received.binary_search_by_key(&key, |arrived| (arrived.source, arrived.sequence)) {
                 let arrived = &received[index];
                 record.delivered = (arrived.delivered != Time::MAX).then_some(arrived.delivered);
                 record.delivered_bytes = arrived.bytes;
@@ -281,13 +275,7 @@ impl Paths {
 }
 
 /// Duration of a flow alone: on its path, or with all the paths that its packets may take.
-fn ideal_time(
-    topology: &Topology,
-    plan: &Plan,
-    settings: &Settings,
-    sent: &SentFlow,
-    paths: &Paths,
-) -> Option<Time> {
+fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &SentFlow, paths: &Paths) -> Option<Time> {
     let FlowSpec { source, destination, bytes, class, .. } = sent.spec;
     let (ports, rules) = (&plan.ports, &topology.rules);
     let format = settings.classes[usize::from(class)].format;
@@ -298,11 +286,9 @@ fn ideal_time(
         count: bytes / mtu,
         last: (rest > 0).then(|| format.data(rest) + settings.wire.gap),
     };
-    let is_sprayed =
-        matches!(settings.load_balancing, LoadBalancing::Spray | LoadBalancing::SprayPermutation);
+    let is_sprayed = matches!(settings.load_balancing, LoadBalancing::Spray | LoadBalancing::SprayPermutation);
     let host_link = |host| ports.end(host, 0).map(|end| topology.cables[end.cable as usize].link.rate);
-    let is_slower =
-        paths.slowest.is_some_and(|slowest| Some(slowest) < host_link(source).min(host_link(destination)));
+    let is_slower = paths.slowest.is_some_and(|slowest| Some(slowest) < host_link(source).min(host_link(destination)));
     if paths.may_change && (paths.differ || is_slower) {
         let all = Multipath::any(topology, ports, source, destination)?;
         return Some(all.completion(packets, settings.wire.rounding));

@@ -2,7 +2,8 @@
 
 use super::{
     config::ConfigError,
-    lossless::{Fabric, largest_frame, used_priorities},
+    lossless::{largest_frame, used_priorities},
+    path::Fabric,
 };
 use crate::{
     fabric::config::Buffer,
@@ -72,11 +73,7 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
     }
     if let Buffer::PerPortPackets { packets } = switch.buffer {
         let found = format!("on, with {packets} packets for each port");
-        return Err(ConfigError::value(
-            "switch.credits",
-            found,
-            "off, or a buffer in bytes: credits count bytes",
-        ));
+        return Err(ConfigError::value("switch.credits", found, "off, or a buffer in bytes: credits count bytes"));
     }
     if *frame == 0 || *frame > 9_216 {
         return Err(ConfigError::value("switch.credits.frame", format!("{frame} bytes"), "1 to 9216 bytes"));

@@ -151,10 +151,7 @@ impl<'a> DeadlockDetector<'a> {
             (None, None) => return Time::ZERO,
         };
         let bytes = frame + gap + 8 * (u64::from(control) + gap);
-        link.rate
-            .time_of(Bytes::new(bytes))
-            .saturating_add(link.delay.saturating_mul(2))
-            .saturating_add(delay)
+        link.rate.time_of(Bytes::new(bytes)).saturating_add(link.delay.saturating_mul(2)).saturating_add(delay)
     }
 
     /// All paused queues that hold packets, unless their resume is on its way.
@@ -241,9 +238,9 @@ fn paused(domains: &[&Domain<'_>]) -> Vec<(WaitingQueue, Time)> {
     let mut all = Vec::new();
     for node in domains.iter().flat_map(|domain| domain.nodes()) {
         match node {
-            Node::Switch(switch) => all.extend(
-                switch.paused().map(|(port, priority, since)| (queue(switch.node(), port, priority), since)),
-            ),
+            Node::Switch(switch) => {
+                all.extend(switch.paused().map(|(port, priority, since)| (queue(switch.node(), port, priority), since)))
+            }
             Node::Host(host) => {
                 all.extend(host.paused().map(|(priority, since)| (queue(host.node(), 0, priority), since)));
             }
@@ -258,17 +255,11 @@ fn queue(node: u32, port: u16, priority: u8) -> WaitingQueue {
 
 /// The queues, among those that may be stuck, that wait for nothing but each other.
 fn stuck(waits: &BTreeMap<WaitingQueue, Wait>, may_be: impl Fn(&Wait) -> bool) -> BTreeSet<WaitingQueue> {
-    let mut stuck: BTreeSet<WaitingQueue> = waits
-        .iter()
-        .filter(|(_, wait)| may_be(wait) && !wait.on.is_empty())
-        .map(|(queue, _)| *queue)
-        .collect();
+    let mut stuck: BTreeSet<WaitingQueue> =
+        waits.iter().filter(|(_, wait)| may_be(wait) && !wait.on.is_empty()).map(|(queue, _)| *queue).collect();
     loop {
-        let free: Vec<WaitingQueue> = stuck
-            .iter()
-            .filter(|queue| !waits[queue].on.iter().all(|next| stuck.contains(next)))
-            .copied()
-            .collect();
+        let free: Vec<WaitingQueue> =
+            stuck.iter().filter(|queue| !waits[queue].on.iter().all(|next| stuck.contains(next))).copied().collect();
         if free.is_empty() {
             return stuck;
         }

@@ -2,11 +2,9 @@
 
 use crate::{
     engine::{self, Context, Event, Messages},
-    fabric::{
-        node::{Arrivals, NodeContext, Peer, class},
-        packet::{Packet, Telemetry},
-    },
+    fabric::node::{Arrivals, NodeContext, Peer, class},
     host::Host,
+    packet::{Packet, Telemetry},
     probe::PacketTrace,
     switch::Switch,
 };
@@ -72,16 +70,16 @@ impl<'a> NodeContext for Context<'_, Domain<'a>> {
     fn now(&self) -> Time {
         Context::now(self)
     }
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn send(&mut self, peer: Peer, arrival: Time, packet: &Packet, telemetry: Option<&Telemetry>) {
         Context::send(self, peer.domain, peer.entity, arrival, packet, telemetry);
     }
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn send_with_hash(&mut self, peer: Peer, arrival: Time, packet: &Packet, hash: u32) {
         let Peer { domain, entity } = peer;
         Context::send_changed(self, domain, entity, arrival, packet, None, |packet| packet.ecmp_hash = hash);
     }
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn prefetch(&self, peer: Peer) {
         Context::prefetch(self, peer.domain);
     }
@@ -96,16 +94,16 @@ struct ToSingle<'n, 'm, 'c, 'a>(&'n mut Messages<'m, 'c, Domain<'a>>);
 
 impl<'c, 'a> Arrivals<'c> for ToSingle<'_, '_, 'c, 'a> {
     type Context = Context<'c, Domain<'a>>;
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn next(&mut self) -> Option<(usize, &'c Packet, Option<&'c Telemetry>)> {
         let (entity, packet, telemetry) = self.0.next()?;
         Some((entity as usize, packet, telemetry))
     }
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn peek(&self, ahead: usize) -> Option<(usize, &'c Packet)> {
         self.0.peek(ahead).map(|(entity, packet)| (entity as usize, packet))
     }
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn context(&mut self) -> &mut Self::Context {
         self.0.context()
     }
@@ -179,10 +177,7 @@ impl<'a> engine::Domain for Domain<'a> {
         match self {
             Self::Single(node) => node.sample(context),
             Self::Cluster { nodes, .. } => {
-                nodes
-                    .iter_mut()
-                    .filter(|node| node.next_sample() == due)
-                    .for_each(|node| node.sample(context));
+                nodes.iter_mut().filter(|node| node.next_sample() == due).for_each(|node| node.sample(context));
             }
         }
     }

@@ -2,42 +2,19 @@
 
 use super::{
     config::{ClassConfig, Config, ConfigError, Shortage},
-    path::base_paths,
+    path::{Fabric, base_paths},
 };
 use crate::{
-    fabric::config::{Buffer, Wire},
+    fabric::config::Buffer,
     flow_control::{
         config::{Alpha, Headroom, Pfc, Threshold},
         pfc::{Bounds, Limits, Rules},
     },
-    settings::host::HostConfig,
     switch::config::SwitchConfig,
     topology::Topology,
 };
 use incast_cc::{parameters::LEAST_PERIOD, registry::Scheduler};
 use incast_units::{Bytes, Rate, Rounding, Time};
-
-/// The parts of a configuration on which flow control depends.
-#[derive(Clone, Copy, Debug)]
-pub struct Fabric<'a> {
-    /// Nodes and cables.
-    pub topology: &'a Topology,
-    /// All switches.
-    pub switch: &'a SwitchConfig,
-    /// All hosts.
-    pub host: &'a HostConfig,
-    /// Flow classes.
-    pub classes: &'a [ClassConfig],
-    /// All links.
-    pub wire: Wire,
-}
-
-impl<'a> From<&'a Config> for Fabric<'a> {
-    fn from(config: &'a Config) -> Self {
-        let Config { topology, switch, host, classes, wire, .. } = config;
-        Self { topology, switch, host, classes, wire: *wire }
-    }
-}
 
 /// Resolves the flow control of a fabric.
 pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
@@ -105,8 +82,7 @@ pub fn check_pfc(fabric: Fabric<'_>) -> Result<(), ConfigError> {
             .map(|end| topology.cables[end.cable as usize].link)
             .map(|link| (link.rate, link.delay))
             .collect();
-        let shortage =
-            |shortage| ConfigError::Lossy { switch: topology.names[node as usize].clone(), shortage };
+        let shortage = |shortage| ConfigError::Lossy { switch: topology.names[node as usize].clone(), shortage };
         check_ports(&rules, &links).map_err(shortage)?;
         check_buffer(&rules, &links, switch).map_err(shortage)?;
     }
@@ -142,11 +118,7 @@ fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
     if let Headroom::RateTimesDelay(factor) = pfc.headroom
         && !(0.0..=1e6).contains(&factor)
     {
-        return refuse(
-            "switch.pfc.headroom",
-            format!("{factor} x rate x delay"),
-            "a factor from 0 to 1,000,000",
-        );
+        return refuse("switch.pfc.headroom", format!("{factor} x rate x delay"), "a factor from 0 to 1,000,000");
     }
     if pfc.deadlock_after == Some(Time::ZERO) {
         return refuse("switch.pfc.deadlock_after", "zero".into(), "above zero");

@@ -3,7 +3,7 @@
 use super::config::Probes;
 use crate::{
     engine::executor::{MOST_THREADS, slots},
-    fabric::packet::{GAP, Telemetry},
+    packet::{GAP, Telemetry},
     probe::{ArrivedSample, EventRecord, PortSample, RateSample},
     topology::Topology,
 };
@@ -166,13 +166,7 @@ mod tests {
             SingleSwitch { hosts, link }.build().expect("a good topology")
         };
         let (small, large) = (fabric(100, Time::from_us(1)), fabric(200, Time::from_us(1)));
-        let path = Path {
-            rate: Rate::from_gbps(100),
-            base_rtt: Time::from_us(8),
-            mss: 4096,
-            wire_mss: 4186,
-            rto_min: Time::from_ms(1),
-        };
+        let path = Path::new(Rate::from_gbps(100), Time::from_us(8), 4096, 4186);
         let none = Probes::default();
         let demand = Demand {
             topology: &small,

@@ -30,13 +30,21 @@ use crate::engine::{
 use incast_units::Time;
 use std::collections::BTreeSet;
 
-pub use channels::check_channels;
-pub use check::{check_host, check_mtu, check_priorities};
-pub use credits::{check_credits, check_credits_alone, credit_rules};
-pub use lossless::{Fabric, check_pfc, pfc_rules};
+pub use credits::credit_rules;
+pub use lossless::pfc_rules;
 pub use memory::{Demand, MemoryEstimate, estimate_memory};
-pub use path::{base_path, base_path_of};
-pub use scheduling::{check_not_ect, check_scheduler, check_trim};
+pub use path::{Fabric, base_path, base_path_of};
+
+/// Checks of parts of a configuration, for whoever knows where each part is written.
+pub mod checks {
+    pub use super::{
+        channels::check_channels,
+        check::{check_host, check_mtu, check_priorities},
+        credits::{check_credits, check_credits_alone},
+        lossless::check_pfc,
+        scheduling::{check_not_ect, check_scheduler, check_trim},
+    };
+}
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]
@@ -119,8 +127,7 @@ pub fn simulate_observed(
     let settings = plan.settings(&config);
     let (topology, mut executor) = build::executor(config, &plan, &settings, threads);
     let wall = std::time::Instant::now();
-    let mut observe =
-        |reached: Reached| observe(&Progress { now: reached.time, end, packet_hops: reached.messages });
+    let mut observe = |reached: Reached| observe(&Progress { now: reached.time, end, packet_hops: reached.messages });
     let by_pfc = settings.pfc.as_ref().and_then(|rules| rules.pfc.deadlock_after);
     let after = by_pfc.or(settings.credits.as_ref().and_then(|rules| rules.credits.deadlock_after));
     let mut detector = after.map(|after| DeadlockDetector::new(&plan, &topology, &settings, after));

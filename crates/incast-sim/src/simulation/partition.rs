@@ -23,8 +23,7 @@ pub struct Partition {
 
 /// Links shorter than this are not worth a window each: their ends share a domain. If domains then become too large to
 /// run in parallel, the shorter limits are tried.
-const LEAST_LOOKAHEADS: [Time; 4] =
-    [Time::from_ns(250), Time::from_ns(100), Time::from_ns(50), Time::from_ns(20)];
+const LEAST_LOOKAHEADS: [Time; 4] = [Time::from_ns(250), Time::from_ns(100), Time::from_ns(50), Time::from_ns(20)];
 
 /// A domain of at most this size is small in any fabric.
 const SMALL: usize = 64;
@@ -33,8 +32,7 @@ impl Partition {
     /// Divides a topology into domains. Speed depends on it, results do not.
     pub fn of(topology: &Topology) -> Self {
         let nodes = topology.nodes() as usize;
-        let fits =
-            |partition: &Self| partition.nodes.iter().all(|domain| domain.len() <= SMALL.max(nodes / 4));
+        let fits = |partition: &Self| partition.nodes.iter().all(|domain| domain.len() <= SMALL.max(nodes / 4));
         let mut candidates = LEAST_LOOKAHEADS.iter().map(|least| Self::with(topology, *least));
         let found = candidates.find(fits).unwrap_or_else(|| Self::with(topology, LEAST_LOOKAHEADS[0]));
         found.by_colour(topology)
@@ -66,18 +64,15 @@ impl Partition {
         for (index, domain) in members.iter().enumerate() {
             domain.iter().for_each(|node| domain_of[*node as usize] = index as u32);
         }
-        let between =
-            topology.cables.iter().filter(|cable| domain_of[cable.a as usize] != domain_of[cable.b as usize]);
-        let lookahead =
-            between.map(|cable| cable.link.delay).min().unwrap_or(LONGEST_LOOKAHEAD).min(LONGEST_LOOKAHEAD);
+        let between = topology.cables.iter().filter(|cable| domain_of[cable.a as usize] != domain_of[cable.b as usize]);
+        let lookahead = between.map(|cable| cable.link.delay).min().unwrap_or(LONGEST_LOOKAHEAD).min(LONGEST_LOOKAHEAD);
         Self { domain_of, nodes: members, lookahead, colours: None }
     }
 
     /// Numbers the domains anew, colour by colour, if they can be divided so.
     fn by_colour(mut self, topology: &Topology) -> Self {
         let Some(colours) = colours(topology, &self.domain_of, self.nodes.len()) else { return self };
-        let (one, other): (Vec<_>, Vec<_>) =
-            self.nodes.into_iter().zip(colours).partition(|(_, colour)| *colour == 0);
+        let (one, other): (Vec<_>, Vec<_>) = self.nodes.into_iter().zip(colours).partition(|(_, colour)| *colour == 0);
         self.colours = Some(one.len());
         self.nodes = one.into_iter().chain(other).map(|(domain, _)| domain).collect();
         for (index, domain) in self.nodes.iter().enumerate() {
@@ -88,7 +83,7 @@ impl Partition {
 }
 
 /// Divides domains in two so that every cable between domains is between the two sides: in a tree hosts and every second
-/// layer of switches are on one side. 0 or 1 for each; none where a circle of domains has an odd length.
+/// layer of switches are on one side. 0 or 1 for each; none where a cycle of domains has an odd length.
 fn colours(topology: &Topology, domain_of: &[u32], domains: usize) -> Option<Vec<u8>> {
     let ends = |cable: &Cable| (domain_of[cable.a as usize], domain_of[cable.b as usize]);
     let mut neighbours = vec![Vec::new(); domains];
@@ -123,8 +118,7 @@ fn colours(topology: &Topology, domain_of: &[u32], domains: usize) -> Option<Vec
 fn places(topology: &Topology) -> Vec<f64> {
     let (hosts, nodes) = (topology.hosts as usize, topology.nodes() as usize);
     let ports = topology.ports();
-    let mut places: Vec<f64> =
-        (0..nodes).map(|node| if node < hosts { node as f64 } else { f64::NAN }).collect();
+    let mut places: Vec<f64> = (0..nodes).map(|node| if node < hosts { node as f64 } else { f64::NAN }).collect();
     let mut level: Vec<usize> = (0..hosts).collect();
     while !level.is_empty() {
         let mut above: Vec<usize> = level
@@ -135,11 +129,8 @@ fn places(topology: &Topology) -> Vec<f64> {
         above.sort_unstable();
         above.dedup();
         let middle = |switch: &usize| {
-            let below = ports
-                .of(*switch as u32)
-                .iter()
-                .map(|end| places[end.peer as usize])
-                .filter(|place| !place.is_nan());
+            let below =
+                ports.of(*switch as u32).iter().map(|end| places[end.peer as usize]).filter(|place| !place.is_nan());
             let (sum, count) = below.fold((0.0, 0.0), |(sum, count), place| (sum + place, count + 1.0));
             sum / count
         };
@@ -180,10 +171,8 @@ mod tests {
             assert_eq!(partition.colours, expected, "{}", topology.kind);
             let Some(first) = partition.colours else { continue };
             for cable in &topology.cables {
-                let (a, b) = (
-                    partition.domain_of[cable.a as usize] as usize,
-                    partition.domain_of[cable.b as usize] as usize,
-                );
+                let (a, b) =
+                    (partition.domain_of[cable.a as usize] as usize, partition.domain_of[cable.b as usize] as usize);
                 assert!(a == b || (a < first) != (b < first));
             }
             for (index, nodes) in partition.nodes.iter().enumerate() {

@@ -1,27 +1,52 @@
 //! The path of a fabric, as laws see it.
 
-use super::lossless::Fabric;
+use super::config::{ClassConfig, Config};
 use crate::{
-    fabric::{format::Format, packet::GAP},
+    fabric::{config::Wire, format::Format},
+    packet::GAP,
+    settings::host::HostConfig,
+    switch::config::SwitchConfig,
     topology::{Topology, ideal},
 };
-use incast_cc::{Path, law::Framing};
+use incast_cc::{Path, law::Framing, path::DEFAULT_RTO_MIN};
 use incast_units::{Rate, Time};
+
+/// The parts of a configuration on which paths and flow control depend.
+#[derive(Clone, Copy, Debug)]
+pub struct Fabric<'a> {
+    /// Nodes and cables.
+    pub topology: &'a Topology,
+    /// All switches.
+    pub switch: &'a SwitchConfig,
+    /// All hosts.
+    pub host: &'a HostConfig,
+    /// Flow classes.
+    pub classes: &'a [ClassConfig],
+    /// All links.
+    pub wire: Wire,
+}
+
+impl<'a> From<&'a Config> for Fabric<'a> {
+    fn from(config: &'a Config) -> Self {
+        let Config { topology, switch, host, classes, wire, .. } = config;
+        Self { topology, switch, host, classes, wire: *wire }
+    }
+}
 
 /// The path as laws see it: the rate of the fastest NIC, and the longest round trip.
 ///
-/// `mtu` is the payload of a full packet in bytes. The hosts' smallest retransmission timeout is that of
-/// [`crate::config::HostConfig::plain`].
+/// `mtu` is the payload of a full packet in bytes. The hosts' smallest retransmission timeout is
+/// [`DEFAULT_RTO_MIN`](incast_cc::path::DEFAULT_RTO_MIN).
 pub fn base_path(topology: &Topology, mtu: u32, framing: Framing) -> Path {
-    base_path_of(topology, mtu, &Format::of(framing), GAP)
+    base_path_of(topology, mtu, DEFAULT_RTO_MIN, &Format::of(framing), GAP)
 }
 
-/// As [`base_path`], for frames of other sizes with `gap` bytes between them.
-pub fn base_path_of(topology: &Topology, mtu: u32, format: &Format, gap: u32) -> Path {
+/// As [`base_path`], for hosts with another smallest timeout and frames of other sizes with `gap` bytes between them.
+pub fn base_path_of(topology: &Topology, mtu: u32, rto_min: Time, format: &Format, gap: u32) -> Path {
     let wire_mss = format.data(mtu) + gap;
     let rate = topology.host_rates().first().copied().unwrap_or(Rate::from_gbps(1));
     let base_rtt = ideal::max_base_rtt(topology, wire_mss, format.control() + gap);
-    Path { rate, base_rtt, mss: mtu, wire_mss, rto_min: Time::from_ms(1) }
+    Path { rate, base_rtt, mss: mtu, wire_mss, rto_min }
 }
 
 /// That of each class, computed once for all classes of one format.
@@ -32,7 +57,7 @@ pub(super) fn base_paths(fabric: Fabric<'_>) -> Vec<Path> {
         let known = classes.iter().zip(&paths).find(|(other, _)| other.format == class.format);
         paths.push(match known {
             Some((_, path)) => *path,
-            None => base_path_of(topology, host.mtu, &class.format, wire.gap),
+            None => base_path_of(topology, host.mtu, host.rto_min, &class.format, wire.gap),
         });
     }
     paths

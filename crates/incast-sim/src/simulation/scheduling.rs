@@ -25,11 +25,7 @@ pub fn check_scheduler(switch: &SwitchConfig) -> Result<(), ConfigError> {
     let expected = usize::from(switch.priorities - strict);
     if weights.len() != expected {
         let allowed = format!("{expected}, one for each priority that is not strict");
-        return Err(ConfigError::value(
-            "switch.scheduler.weights",
-            format!("{} weights", weights.len()),
-            allowed,
-        ));
+        return Err(ConfigError::value("switch.scheduler.weights", format!("{} weights", weights.len()), allowed));
     }
     if weights.contains(&0) {
         return Err(ConfigError::value("switch.scheduler.weights", 0, "1 to 65535"));
@@ -43,7 +39,8 @@ pub fn check_scheduler(switch: &SwitchConfig) -> Result<(), ConfigError> {
         return Err(ConfigError::value("switch.scheduler", "deficit round robin", allowed));
     }
     if switch.trim.as_ref().is_some_and(|trim| trim.header_weight.is_some()) {
-        let allowed = "\"strict\", or switch.trim.header_weight = \"strict\": a weight of headers is a scheduler of its own";
+        let allowed =
+            "\"strict\", or switch.trim.header_weight = \"strict\": a weight of headers is a scheduler of its own";
         return Err(ConfigError::value("switch.scheduler", "deficit round robin", allowed));
     }
     Ok(())

@@ -3,11 +3,8 @@
 use super::{channels::VirtualChannels, config::SwitchConfig, egress::Egress, hold::Hold};
 use crate::{
     engine::random::mix,
-    fabric::{
-        buffer::SharedBuffer,
-        packet::{Kind, Packet},
-        queue::Ingress,
-    },
+    fabric::{buffer::SharedBuffer, queue::Ingress},
+    packet::{Kind, Packet},
     probe::EventRecord,
     routing::Router,
 };
@@ -47,8 +44,7 @@ impl AgentHost {
     pub fn new(switch: &SwitchConfig, seed: u64, node: u32, ports: &[PortSetup]) -> Self {
         let parameters = &switch.agent;
         let agent = parameters.install(&Site { ports, priorities: switch.priorities });
-        let stream =
-            |port: usize| mix(mix(seed ^ u64::from(AGENT_STREAM)) ^ u64::from(node) << 16 ^ port as u64);
+        let stream = |port: usize| mix(mix(seed ^ u64::from(AGENT_STREAM)) ^ u64::from(node) << 16 ^ port as u64);
         let random = (0..ports.len()).filter(|_| !agent.is_none()).map(stream).collect();
         Self {
             is_none: agent.is_none(),
@@ -133,27 +129,13 @@ impl AgentHost {
     }
 
     /// A packet will not leave: it was dropped, or its link is down.
-    pub fn on_drop(
-        &mut self,
-        port: usize,
-        packet: &Packet,
-        ingress: Ingress,
-        now: Time,
-        switch: &AgentContext<'_>,
-    ) {
+    pub fn on_drop(&mut self, port: usize, packet: &Packet, ingress: Ingress, now: Time, switch: &AgentContext<'_>) {
         let view = self.view(port, packet.priority, now, switch.egress);
         self.agent.on_drop(&view, &describe(packet, ingress, switch.node));
     }
 
     /// A queue was paused, or resumed.
-    pub fn on_edge(
-        &mut self,
-        port: usize,
-        priority: u8,
-        is_pause: bool,
-        now: Time,
-        switch: &AgentContext<'_>,
-    ) {
+    pub fn on_edge(&mut self, port: usize, priority: u8, is_pause: bool, now: Time, switch: &AgentContext<'_>) {
         let view = self.view(port, priority, now, switch.egress);
         if is_pause {
             self.agent.on_pause(&view);
@@ -257,43 +239,6 @@ impl SwitchView for AgentContext<'_> {
     }
     fn rerouting(&self) -> impl ReroutingView {
         self
-    }
-}
-
-impl ReroutingView for &AgentContext<'_> {
-    fn non_minimal_ports(&self, destination: u32) -> impl Iterator<Item = u16> {
-        let longer = self.hold.map(|hold| hold.view().loop_free_alternates(destination));
-        let usual = move |port: &u16| self.router.alternatives(destination).any(|usual| usual == *port);
-        longer.into_iter().flatten().filter(move |port| !usual(port))
-    }
-    fn leads_to_host(&self, port: u16) -> bool {
-        self.hold.is_some_and(|hold| hold.view().leads_to_host(port))
-    }
-    fn channels(&self) -> u8 {
-        self.channels.map_or(1, VirtualChannels::count)
-    }
-    fn has_channels(&self, ingress: u16, port: u16, priority: u8, destination: u32) -> bool {
-        let Some(hold) = self.hold.filter(|hold| hold.needs_channels()) else { return true };
-        let channel = self.channels.map_or(0, |channels| priority % channels.count());
-        let needs = hold.view().needs(ingress, port, destination);
-        needs.is_some_and(|needs| channel + needs < self.channels())
-    }
-    fn has_room(&self, port: u16, bytes: u32) -> bool {
-        let out = self.egress.port(usize::from(port));
-        out.link.is_up() && self.buffer.admits_held(u64::from(bytes), 0, out.waiting_bytes)
-    }
-    fn leaving_priority(&self, ingress: u16, port: u16, priority: u8) -> u8 {
-        let ingress = Ingress { port: ingress, priority };
-        self.channels.map_or(priority, |channels| channels.queue(ingress, usize::from(port)))
-    }
-    fn routed_port(&self, flow: &FlowAddress) -> Option<u16> {
-        self.router.of_flow(flow.destination, flow.ecmp_hash)
-    }
-    fn is_up(&self, port: u16) -> bool {
-        self.egress.port(usize::from(port)).link.is_up()
-    }
-    fn held_bytes(&self, port: u16) -> u64 {
-        self.hold.map_or(0, |hold| hold.bytes(usize::from(port)))
     }
 }
 

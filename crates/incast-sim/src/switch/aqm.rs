@@ -2,7 +2,7 @@
 
 use crate::{
     engine::random::Stream,
-    fabric::packet::Packet,
+    packet::Packet,
     settings::Class,
     switch::config::{Ecn, MarkAt, NotEct, SwitchConfig},
 };
@@ -65,7 +65,7 @@ impl Aqm {
     }
 
     /// Whether a packet is marked that enters a queue of so many bytes.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn marks_entering(
         &mut self,
         port: usize,
@@ -77,7 +77,7 @@ impl Aqm {
     }
 
     /// Whether a packet that cannot be marked may be dropped for it.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn may_drop(&self, packet: &Packet) -> bool {
         self.not_ect == NotEct::Drop && !packet.ecn_capable()
     }
@@ -95,12 +95,12 @@ impl Aqm {
     }
 
     /// Then: whether a packet is marked that leaves so many bytes behind in its queue.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn marks_leaving(&mut self, port: usize, rule: RuleIndex, packet: &Packet, left: u64) -> bool {
         packet.ecn_capable() && self.marks(port, rule, left)
     }
 
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn marks(&mut self, port: usize, rule: RuleIndex, bytes: u64) -> bool {
         let Self { rules, red, .. } = self;
         rules[usize::from(rule.0)].mark(bytes, || red[port].uniform())

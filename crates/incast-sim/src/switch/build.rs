@@ -79,8 +79,7 @@ impl<'a> Switch<'a> {
         let lossless = settings.credits.as_ref().map_or(lossless, |rules| rules.count());
         let priorities = usize::from(switch.priorities);
         // Lossless queues have buffer of their own in place of the queues' reserve.
-        let mut buffer =
-            SharedBuffer::new(switch.buffer, (ports * priorities) as u64 - ports as u64 * lossless);
+        let mut buffer = SharedBuffer::new(switch.buffer, (ports * priorities) as u64 - ports as u64 * lossless);
         buffer.set_aside(flow_control.own());
         let recorder = Recorder::new(settings.record, settings.packets.as_ref(), node);
         let may_be_lazy = is_alone

@@ -5,16 +5,41 @@ use crate::{
     engine::Event,
     fabric::{
         node::{NodeContext, class, pause},
-        packet::{Kind, Packet},
         queue::Ingress,
     },
-    flow_control::Effect,
+    flow_control::{Due, Effect},
+    packet::{Kind, Packet},
     probe::{EventKind, PauseCause},
 };
 use incast_units::Time;
 
 impl Switch<'_> {
     // ---- What flow control advertises -------------------------------------------------------------------------
+
+    /// A packet of this ingress has left, or with credits has arrived: its neighbour may have to be sent a resume
+    /// or credits.
+    #[inline]
+    pub(super) fn update_neighbour(&mut self, ingress: Ingress, context: &mut impl NodeContext) {
+        if self.flow_control.counts(ingress) {
+            let port = usize::from(ingress.port);
+            let is_up = self.egress.port(port).link.is_up();
+            if self.flow_control.must_resume(ingress, self.buffer.level(), is_up) {
+                self.announce(port, context);
+            }
+        }
+    }
+
+    /// Sends the frame of flow control that is due at a port now, or when the link is free.
+    pub(super) fn announce(&mut self, port: usize, context: &mut impl NodeContext) {
+        let due = self.flow_control.due(port, context.now());
+        let out = self.egress.port_mut(port);
+        match due {
+            _ if !out.link.is_up() => out.frame_waits = false,
+            Due::No => out.frame_waits = false,
+            Due::IfWaiting => {}
+            Due::Now => self.send_frame_when_idle(port, context),
+        }
+    }
 
     /// Sends a frame of flow control now, or when the link of the port is idle.
     pub(super) fn send_frame_when_idle(&mut self, port: usize, context: &mut impl NodeContext) {
@@ -87,7 +112,7 @@ impl Switch<'_> {
 
     /// A frame that concerns a link, and is not routed, arrived.
     #[cold]
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn on_link_frame(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
         self.counters.consumed_bytes += u64::from(packet.wire);
         match packet.kind {
@@ -163,20 +188,20 @@ impl Switch<'_> {
     // ---- Credits ----------------------------------------------------------------------------------------------
 
     /// The other end of a port's link has room for a packet.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub(super) fn has_credits<F: super::Features>(&self, port: usize, packet: &Packet) -> bool {
         !F::FLOW_CONTROL || self.flow_control.may_send(port, packet.priority, packet.wire)
     }
 
     /// A packet leaves by a port.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub(super) fn spend_credits(&mut self, port: usize, lane: u8, wire: u16, context: &mut impl NodeContext) {
         if self.flow_control.uses_credits() {
             self.after_spending(port, lane, wire, context);
         }
     }
 
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn after_spending(&mut self, port: usize, lane: u8, wire: u16, context: &mut impl NodeContext) {
         let effect = self.flow_control.on_departure(port, lane, wire, context.now());
         self.carry_out(port, effect, context);

@@ -11,10 +11,10 @@ use crate::{
     fabric::{
         link::Transmitter,
         node::NodeContext,
-        packet::{Kind, Packet, Telemetry},
         queue::{Ingress, Load, Pool, Queue, Removed},
     },
     flow_control::permission::{PauseRecord, Permission},
+    packet::{Kind, Packet, Telemetry},
 };
 use incast_cc::{agent::Codepoint, feedback::HopTelemetry};
 use incast_units::Time;
@@ -113,9 +113,8 @@ impl Egress {
             departure: false,
             marking,
         };
-        let mbps = |(link, _): &(Transmitter, RuleIndex)| {
-            u32::try_from(link.rate().bps() / 1_000_000).unwrap_or(u32::MAX)
-        };
+        let mbps =
+            |(link, _): &(Transmitter, RuleIndex)| u32::try_from(link.rate().bps() / 1_000_000).unwrap_or(u32::MAX);
         Self {
             stamps: if stamps { links.iter().map(mbps).collect() } else { Vec::new() },
             ports: links.into_iter().map(port).collect(),
@@ -132,7 +131,7 @@ impl Egress {
         }
     }
 
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn index(&self, port: usize, priority: u8) -> usize {
         usize::from(priority) * self.ports.len() + port
     }
@@ -156,31 +155,31 @@ impl Egress {
     }
 
     /// One port.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn port(&self, port: usize) -> &Port {
         &self.ports[port]
     }
 
     /// One port.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn port_mut(&mut self, port: usize) -> &mut Port {
         &mut self.ports[port]
     }
 
     /// A queue, if its priority was in use.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn queue(&self, port: usize, priority: u8) -> Option<&Queue> {
         self.queues.get(self.index(port, priority))
     }
 
     /// Packets and bytes in a queue.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn load(&self, port: usize, priority: u8) -> Load {
         self.queue(port, priority).map_or(Load::default(), Queue::load)
     }
 
     /// Bytes in a queue.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn queue_bytes(&self, port: usize, priority: u8) -> u64 {
         self.load(port, priority).bytes()
     }
@@ -234,11 +233,8 @@ impl Egress {
     // ---- Queues -----------------------------------------------------------------------------------------------
 
     /// Appends a packet to its queue. Returns the bytes of all queues of the port with the packet in service.
-    #[inline(always)] // on the path of every packet
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "each is a fact of the packet, and the only call is inlined"
-    )]
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "each is a fact of the packet, and the only call is inlined")]
     pub fn push<F: Features>(
         &mut self,
         port: usize,
@@ -292,7 +288,7 @@ impl Egress {
     }
 
     /// Takes the next packet of a port: the head of the queue that the scheduler picks among those of `allowed`.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn pop<F: Features>(&mut self, port: usize, allowed: u8) -> Option<Departure> {
         let priority = if F::SCHEDULER {
             let Self { ports, queues, pool, .. } = self;
@@ -309,7 +305,7 @@ impl Egress {
     }
 
     /// Takes the first packet of a queue.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn take(&mut self, port: usize, priority: u8) -> Option<Departure> {
         let index = self.index(port, priority);
         let Self { ports, queues, pool, .. } = self;
@@ -333,7 +329,7 @@ impl Egress {
     }
 
     /// A packet that was just taken.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn taken(&self, departure: &Departure) -> &Packet {
         self.pool.removed(departure.place)
     }
@@ -358,7 +354,7 @@ impl Egress {
     // ---- Links ------------------------------------------------------------------------------------------------
 
     /// Sends a packet on the idle link of its port. False if the packet will be lost on the wire.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn send<F: Features>(
         &mut self,
         port: usize,
@@ -392,7 +388,7 @@ impl Egress {
     }
 
     /// Sends a packet that was just taken, from its place in the pool.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn send_taken<F: Features>(
         &mut self,
         port: usize,
@@ -507,8 +503,7 @@ impl Egress {
         for port in self.busy.iter() {
             let out = &self.ports[port];
             if near {
-                self.pool
-                    .prefetch_head(&self.queues[self.index(port, out.waiting.trailing_zeros() as u8 & 7)]);
+                self.pool.prefetch_head(&self.queues[self.index(port, out.waiting.trailing_zeros() as u8 & 7)]);
             } else {
                 prefetch(std::ptr::from_ref(out), 1);
                 prefetch(self.queues.as_ptr().wrapping_add(port), 1);

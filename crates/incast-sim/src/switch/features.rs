@@ -103,9 +103,8 @@ impl Kind {
             || switch.telemetry
             || is_sampled;
         let pauses = !always_lazy || settings.pfc.is_some() || settings.credits.is_some();
-        let forwards = switch.load_balancing == LoadBalancing::Ecmp
-            && switch.trim.is_none()
-            && switch.scheduler.dwrr().is_none();
+        let forwards =
+            switch.load_balancing == LoadBalancing::Ecmp && switch.trim.is_none() && switch.scheduler.dwrr().is_none();
         match (needs_all, pauses, forwards) {
             (false, false, true) => Self::Forwarding,
             (false, false, false) => Self::Trimming,

@@ -5,11 +5,9 @@
 
 use super::config::SwitchConfig;
 use crate::{
-    fabric::{
-        packet::{Kind, Packet, Telemetry},
-        queue::{Ingress, Pool, Queue},
-    },
+    fabric::queue::{Ingress, Pool, Queue},
     flow_control::pause::NO_QUEUE,
+    packet::{Kind, Packet, Telemetry},
     routing::RouteView,
 };
 use incast_cc::agent::Codepoint;
@@ -106,14 +104,7 @@ impl Hold {
     }
 
     /// Holds a packet in a place, for a port.
-    pub fn push(
-        &mut self,
-        place: u16,
-        port: u16,
-        packet: &Packet,
-        telemetry: Option<&Telemetry>,
-        ingress: Ingress,
-    ) {
+    pub fn push(&mut self, place: u16, port: u16, packet: &Packet, telemetry: Option<&Telemetry>, ingress: Ingress) {
         self.bytes[usize::from(port)] += u64::from(packet.wire);
         self.place(place).port = port;
         let queue = &mut self.places[usize::from(place)].queue;
@@ -137,11 +128,7 @@ impl Hold {
         let removed = self.pool.remove(&mut group.queue)?;
         let packet = *self.pool.removed(removed);
         self.bytes[group.port] -= u64::from(packet.wire);
-        Some(Released {
-            packet,
-            ingress: self.pool.ingress(removed),
-            telemetry: self.pool.telemetry(&packet),
-        })
+        Some(Released { packet, ingress: self.pool.ingress(removed), telemetry: self.pool.telemetry(&packet) })
     }
 
     /// An answer to a marker of another switch waits for the link. Returns its port; `None` if no port leads there.
@@ -177,8 +164,6 @@ impl Hold {
 
     /// The ingress of each held packet, and the port of the marker that it waits for.
     pub fn held(&self) -> impl Iterator<Item = (Ingress, u16)> {
-        self.places
-            .iter()
-            .flat_map(|place| self.pool.packets(&place.queue).map(|(_, ingress)| (ingress, place.after)))
+        self.places.iter().flat_map(|place| self.pool.packets(&place.queue).map(|(_, ingress)| (ingress, place.after)))
     }
 }

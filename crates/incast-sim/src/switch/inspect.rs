@@ -6,10 +6,10 @@ use crate::{
     fabric::{
         link::{Receiver, Transmitter},
         node::NodeContext,
-        packet::Packet,
         queue::Ingress,
     },
     flow_control::credits::{End, blocks},
+    packet::Packet,
     probe::{PacketTrace, PortSample},
 };
 use incast_units::Time;
@@ -43,8 +43,7 @@ impl Switch<'_> {
             let index = usize::from(*port);
             let (out, pauses) = (self.egress.port(index), &self.egress.pauses()[index]);
             for priority in 0..self.egress.priorities() as u8 {
-                let queue_bytes =
-                    self.egress.queue_bytes(index, priority) + out.link.in_service(now, priority);
+                let queue_bytes = self.egress.queue_bytes(index, priority) + out.link.in_service(now, priority);
                 let (record, tx_bytes) = self.egress.sample(index, priority);
                 if priority == 0 || queue_bytes > 0 || tx_bytes > 0 {
                     probe.samples.push(PortSample {
@@ -70,8 +69,7 @@ impl Switch<'_> {
         while self.next_sample() <= end {
             self.take_sample();
         }
-        let mut samples =
-            self.probe.as_mut().map(|probe| std::mem::take(&mut probe.samples)).unwrap_or_default();
+        let mut samples = self.probe.as_mut().map(|probe| std::mem::take(&mut probe.samples)).unwrap_or_default();
         // To the end of its last window, which is another one with other windows, it has taken some more.
         samples.retain(|sample| sample.time <= end);
         samples
@@ -102,9 +100,10 @@ impl Switch<'_> {
 
     /// Pause edges and paused time of all ports, until `now`.
     pub fn pauses(&self, now: Time) -> (u64, Time) {
-        self.egress.pauses().iter().fold((0, Time::ZERO), |(edges, paused), record| {
-            (edges + record.edges(), paused + record.paused(now))
-        })
+        self.egress
+            .pauses()
+            .iter()
+            .fold((0, Time::ZERO), |(edges, paused), record| (edges + record.edges(), paused + record.paused(now)))
     }
 
     /// Every byte that came in or was made here has gone out, waits, was consumed, dropped, trimmed, or lost.
@@ -154,8 +153,7 @@ impl Switch<'_> {
 
     /// Queues that hold something and may not send: port, priority, and since when.
     pub fn paused_queues(&self) -> impl Iterator<Item = (u16, u8, Time)> {
-        self.paused()
-            .filter(|(port, priority, _)| self.egress.port(usize::from(*port)).waiting & 1 << priority != 0)
+        self.paused().filter(|(port, priority, _)| self.egress.port(usize::from(*port)).waiting & 1 << priority != 0)
     }
 
     /// Whether the neighbour at a port is kept from sending without reason: see
@@ -176,16 +174,13 @@ impl Switch<'_> {
         for port in 0..self.egress.ports().len() {
             for priority in 0..self.egress.priorities() as u8 {
                 let packets = self.egress.packets(port, priority);
-                holdings.extend(
-                    packets.map(|(_, ingress)| (ingress.port, ingress.priority, port as u16, priority)),
-                );
+                holdings.extend(packets.map(|(_, ingress)| (ingress.port, ingress.priority, port as u16, priority)));
             }
         }
         let held = self.hold.iter().flat_map(|hold| hold.held());
         holdings.extend(held.map(|(ingress, after)| {
             let channels = self.channels.as_ref();
-            let queue =
-                channels.map_or(ingress.priority, |channels| channels.queue(ingress, usize::from(after)));
+            let queue = channels.map_or(ingress.priority, |channels| channels.queue(ingress, usize::from(after)));
             (ingress.port, ingress.priority, after, queue)
         }));
         holdings

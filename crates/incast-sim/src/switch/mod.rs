@@ -14,6 +14,7 @@ mod busy;
 mod channels;
 pub(crate) mod config;
 mod control;
+mod deflection;
 mod egress;
 mod features;
 mod hold;
@@ -38,11 +39,11 @@ use crate::{
         buffer::SharedBuffer,
         link::Receiver,
         node::{Arrivals, NodeContext, class},
-        packet::{Packet, Telemetry},
         queue::{Ingress, Load},
         trim::Trimming,
     },
-    flow_control::{Due, FlowControl, pause::NO_QUEUE},
+    flow_control::{FlowControl, pause::NO_QUEUE},
+    packet::{Packet, Telemetry},
     probe::{PortProbe, Recorder},
     routing::Router,
     settings::Settings,
@@ -101,7 +102,7 @@ struct Transit<'p> {
 }
 
 impl<'p> From<&'p Packet> for Transit<'p> {
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn from(packet: &'p Packet) -> Self {
         Self { packet, hash: packet.ecmp_hash }
     }
@@ -109,13 +110,13 @@ impl<'p> From<&'p Packet> for Transit<'p> {
 
 impl Transit<'_> {
     /// The packet's ECMP hash from here on. Without spraying that is its own, so that no register holds a second one.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn hash<F: Features>(self) -> u32 {
         if F::SPRAYING { self.hash } else { self.packet.ecmp_hash }
     }
 
     /// The packet with that hash.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn to_packet<F: Features>(self) -> Packet {
         self.packet.with_hash(self.hash::<F>())
     }
@@ -126,7 +127,7 @@ impl Switch<'_> {
 
     /// A packet arrived at `port`, and something else happens at the same instant, but later. This is rare: no need of
     /// another copy of the smaller instances.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub fn on_packet(
         &mut self,
         port: usize,
@@ -152,7 +153,7 @@ impl Switch<'_> {
     ///
     /// With ECMP a packet's port depends on the packet alone. It is looked up [`Features::AHEAD`] packets before its turn,
     /// so that the port is in the cache when it comes; half way the line to which the packet will be copied is fetched.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     fn arrive_all<'p, F: Features>(&mut self, mut arrivals: impl Arrivals<'p>) {
         let mut ports = [UNKNOWN; MOST_AHEAD];
         for (ahead, port) in ports.iter_mut().enumerate().take(F::AHEAD) {
@@ -175,7 +176,7 @@ impl Switch<'_> {
 
     /// The port to which a packet that arrives soon will be sent, which is prefetched. Only with ECMP, where it depends on
     /// that packet alone.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn look_ahead<F: Features>(&self, soon: Option<(usize, &Packet)>) -> u16 {
         if F::SPRAYING {
             return UNKNOWN;
@@ -190,7 +191,7 @@ impl Switch<'_> {
         port
     }
 
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn arrive<F: Features>(
         &mut self,
         port: usize,
@@ -216,7 +217,7 @@ impl Switch<'_> {
     }
 
     /// Routes a packet. The agent may choose another port; with virtual channels the port decides on the queue.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn forward<F: Features>(
         &mut self,
         packet: &Packet,
@@ -225,11 +226,8 @@ impl Switch<'_> {
         next_hop: u16,
         context: &mut impl NodeContext,
     ) {
-        let route = if F::SPRAYING {
-            self.router.route(packet)
-        } else {
-            (next_hop != UNKNOWN).then_some((next_hop, 0))
-        };
+        let route =
+            if F::SPRAYING { self.router.route(packet) } else { (next_hop != UNKNOWN).then_some((next_hop, 0)) };
         let Some((port, hash)) = route else { return self.lose_unrouted(packet, context.now()) };
         let port = usize::from(port);
         let mut transit = Transit { packet, hash };
@@ -254,7 +252,7 @@ impl Switch<'_> {
     // ---- Egress -----------------------------------------------------------------------------------------------
 
     /// At `now`, before the event of that time, transmissions that end earlier than this have ended.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn ended_before<F: Features>(&self, now: Time) -> Time {
         if F::EVENTS { self.settings.ended_before(now) } else { now + Time::from_ps(1) }
     }
@@ -268,7 +266,7 @@ impl Switch<'_> {
 
     /// A packet is sent at once if the link is idle and nothing is queued that may go before it; otherwise it is
     /// queued.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn enqueue<F: Features>(
         &mut self,
         port: usize,
@@ -300,7 +298,7 @@ impl Switch<'_> {
 
     /// Whether the link of a port is idle, may carry the packet, and nothing that is queued goes before it. Departures
     /// that are due happen first.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn may_send_now<F: Features>(
         &mut self,
         port: usize,
@@ -326,7 +324,7 @@ impl Switch<'_> {
     }
 
     /// As [`Self::enqueue`], for packets that are not on the path of arrivals.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn enqueue_apart(
         &mut self,
         port: usize,
@@ -340,7 +338,7 @@ impl Switch<'_> {
 
     /// Queues a packet. It is lost if its link is down, and dropped or trimmed if the buffer does not admit it. Rare
     /// cases are calls at the end of the function, which keeps registers free.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn queue<F: Features>(
         &mut self,
         port: usize,
@@ -359,10 +357,7 @@ impl Switch<'_> {
                 return self.reject::<F>(port, transit, telemetry, ingress, context);
             }
             load = self.egress.load(port, packet.priority);
-        } else if F::AGENT
-            && self.aqm.may_drop(packet)
-            && self.drops_early::<F>(port, packet, load, context.now())
-        {
+        } else if F::AGENT && self.aqm.may_drop(packet) && self.drops_early::<F>(port, packet, load, context.now()) {
             return self.drop_packet(port, packet, ingress, context);
         } else if self.has_place::<F>(packet, load) && self.has_room(port, packet, load) {
             self.buffer.enter(u64::from(packet.wire), load.bytes());
@@ -373,7 +368,7 @@ impl Switch<'_> {
     }
 
     /// A packet has no room: it is queued if it has once all departures that are due have happened.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn queue_late<F: Features>(
         &mut self,
         port: usize,
@@ -395,7 +390,7 @@ impl Switch<'_> {
     }
 
     /// A packet is not admitted.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn reject<F: Features>(
         &mut self,
         port: usize,
@@ -412,14 +407,14 @@ impl Switch<'_> {
     }
 
     /// Whether a switch that trims has not reached the limit of the packet's queue. True in all other switches.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn has_place<F: Features>(&self, packet: &Packet, load: Load) -> bool {
         let Some(trimming) = self.trimming.as_ref().filter(|_| F::TRIM) else { return true };
         trimming.limit(packet.priority).admits(u64::from(packet.wire), load.packets(), load.bytes())
     }
 
     /// The buffer admits a packet to its queue.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn has_room(&self, port: usize, packet: &Packet, load: Load) -> bool {
         let waiting = self.egress.port(port).waiting_bytes;
         self.buffer.admits(u64::from(packet.wire), load.bytes(), waiting, || self.egress.packets_at(port))
@@ -427,7 +422,7 @@ impl Switch<'_> {
 
     /// Admission of a packet that flow control counts by its ingress. Pauses the ingress if it is full with this
     /// packet.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn admit_lossless(
         &mut self,
         port: usize,
@@ -461,7 +456,7 @@ impl Switch<'_> {
     }
 
     /// Marks a packet that the buffer has admitted, and appends it to its queue, which holds `load`.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn append<F: Features>(
         &mut self,
         port: usize,
@@ -485,7 +480,7 @@ impl Switch<'_> {
     }
 
     /// A packet that cannot be marked finds a queue of which others are marked.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     fn drops_early<F: Features>(&mut self, port: usize, packet: &Packet, load: Load, now: Time) -> bool {
         let queued = self.queued_bytes::<F>(port, packet.priority, load.bytes());
         let out = self.egress.port(port);
@@ -494,7 +489,7 @@ impl Switch<'_> {
     }
 
     /// The mark of a packet that enters a queue of `queued` bytes.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn mark_entering(&mut self, port: usize, packet: &Packet, queued: u64, now: Time) -> Codepoint {
         let out = self.egress.port(port);
         let occupancy = || queued + out.link.in_service(now, packet.priority);
@@ -517,7 +512,7 @@ impl Switch<'_> {
     }
 
     /// Bytes that marking counts as queued where a queue holds `bytes`: those of all virtual channels of a priority.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn queued_bytes<F: Features>(&self, port: usize, priority: u8, bytes: u64) -> u64 {
         match &self.channels {
             Some(channels) if F::FLOW_CONTROL => {
@@ -543,13 +538,8 @@ impl Switch<'_> {
     }
 
     /// Runs the departures of the busy ports, of which `port` is the first.
-    #[inline(never)] // large: callers need not save registers for it
-    fn drain_all<F: Features>(
-        &mut self,
-        mut port: usize,
-        limit: Time,
-        context: &mut impl NodeContext,
-    ) -> Time {
+    #[inline(never)]
+    fn drain_all<F: Features>(&mut self, mut port: usize, limit: Time, context: &mut impl NodeContext) -> Time {
         let mut next = Time::MAX;
         loop {
             let departure = self.drain::<F>(port, limit, context);
@@ -572,7 +562,7 @@ impl Switch<'_> {
     /// Runs the departures of a port before `limit`. Returns when the next one is, if something may leave.
     ///
     /// *Lazy departures.* An event for each departure would double the events of a loaded fabric. Where a switch has
-    /// its domain to itself and nothing watches departures, those that are due are carried out before anything that
+    /// its domain to itself and nothing watches departures, those that are due are applied before anything that
     /// depends on them: the next packet for the same port, a packet without room, a full ingress, a pause or a resume, a
     /// link change, a sample, the agent's timer, and the end of the window, by which what left must be on its link. The
     /// results are those of one event for each departure.
@@ -595,12 +585,11 @@ impl Switch<'_> {
 
     /// The link is free at `now`: the packet that the scheduler picks among the priorities `allowed` leaves its queue
     /// and the buffer.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn depart<F: Features>(&mut self, port: usize, allowed: u8, now: Time, context: &mut impl NodeContext) {
         let Some(departure) = self.egress.pop::<F>(port, allowed) else { return };
         let priority = departure.priority;
-        let ingress =
-            if F::FLOW_CONTROL || F::AGENT { self.egress.ingress(&departure) } else { Ingress::LOCAL };
+        let ingress = if F::FLOW_CONTROL || F::AGENT { self.egress.ingress(&departure) } else { Ingress::LOCAL };
         self.release::<F>(ingress, u64::from(departure.place.wire), departure.left);
         let left = self.queued_bytes::<F>(port, priority, departure.left);
         if self.aqm.marks_at_departure() {
@@ -622,7 +611,7 @@ impl Switch<'_> {
     }
 
     /// A packet leaves the buffer; its queue then holds `left` bytes.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn release<F: Features>(&mut self, ingress: Ingress, wire: u64, left: u64) {
         if F::FLOW_CONTROL && self.flow_control.counts(ingress) {
             self.buffer.give_back(self.flow_control.leave(ingress, wire));
@@ -632,7 +621,7 @@ impl Switch<'_> {
     }
 
     /// Sends a packet that was not queued.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     fn transmit<F: Features>(
         &mut self,
         port: usize,
@@ -654,31 +643,6 @@ impl Switch<'_> {
     }
 
     // ---- What flow control advertises -------------------------------------------------------------------------
-
-    /// A packet of this ingress has left, or with credits has arrived: its neighbour may have to be sent a resume
-    /// or credits.
-    #[inline]
-    fn update_neighbour(&mut self, ingress: Ingress, context: &mut impl NodeContext) {
-        if self.flow_control.counts(ingress) {
-            let port = usize::from(ingress.port);
-            let is_up = self.egress.port(port).link.is_up();
-            if self.flow_control.must_resume(ingress, self.buffer.level(), is_up) {
-                self.announce(port, context);
-            }
-        }
-    }
-
-    /// Sends the frame of flow control that is due at a port now, or when the link is free.
-    fn announce(&mut self, port: usize, context: &mut impl NodeContext) {
-        let due = self.flow_control.due(port, context.now());
-        let out = self.egress.port_mut(port);
-        match due {
-            _ if !out.link.is_up() => out.frame_waits = false,
-            Due::No => out.frame_waits = false,
-            Due::IfWaiting => {}
-            Due::Now => self.send_frame_when_idle(port, context),
-        }
-    }
 
     // ---- Departure events -------------------------------------------------------------------------------------
 

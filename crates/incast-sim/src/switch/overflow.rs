@@ -3,18 +3,14 @@
 
 use super::{All, Switch, UNKNOWN};
 use crate::{
-    fabric::{
-        node::NodeContext,
-        packet::{Kind, Packet, Telemetry},
-        queue::Ingress,
-        trim::HEADERS,
-    },
+    fabric::{node::NodeContext, queue::Ingress, trim::HEADERS},
+    packet::{Kind, Packet, Telemetry},
     probe::EventKind,
 };
 
 impl Switch<'_> {
     /// A packet has no room in its queue.
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn handle_overflow(
         &mut self,
         port: usize,
@@ -61,8 +57,7 @@ impl Switch<'_> {
         self.buffer.leave(u64::from(tail.wire), before);
         self.buffer.enter(u64::from(packet.wire), before);
         let mark = self.mark_entering(port, packet, before, now);
-        let Some((old, old_telemetry, length)) = self.egress.replace_tail(port, packet, mark, telemetry, now)
-        else {
+        let Some((old, old_telemetry, length)) = self.egress.replace_tail(port, packet, mark, telemetry, now) else {
             return;
         };
         self.counters.update_max_queue(length);

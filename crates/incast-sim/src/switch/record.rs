@@ -2,7 +2,8 @@
 
 use super::{All, Features, Switch, Transit};
 use crate::{
-    fabric::{node::NodeContext, packet::Packet, queue::Ingress},
+    fabric::{node::NodeContext, queue::Ingress},
+    packet::Packet,
     probe::EventKind,
 };
 use incast_cc::agent::Codepoint;
@@ -40,7 +41,7 @@ pub struct Counters {
 
 impl Counters {
     /// Updates the longest queue. A branch: the maximum changes rarely.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub(super) fn update_max_queue(&mut self, bytes: u64) {
         if bytes > self.max_queue_bytes {
             self.max_queue_bytes = bytes;
@@ -80,20 +81,14 @@ impl Switch<'_> {
 
     /// A packet is lost on the wire.
     #[cold]
-    #[inline(never)] // rare: kept out of the path of packets
+    #[inline(never)]
     pub(super) fn record_lost<F: Features>(&mut self, port: usize, transit: Transit<'_>, now: Time) {
         self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &transit.to_packet::<F>());
     }
 
     /// The link of a packet's port is down.
     #[cold]
-    pub(super) fn lose(
-        &mut self,
-        port: usize,
-        packet: &Packet,
-        ingress: Ingress,
-        context: &mut impl NodeContext,
-    ) {
+    pub(super) fn lose(&mut self, port: usize, packet: &Packet, ingress: Ingress, context: &mut impl NodeContext) {
         self.count_lost(port, packet, context.now());
         self.report_drop(port, packet, ingress, context);
     }

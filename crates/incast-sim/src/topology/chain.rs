@@ -30,8 +30,7 @@ impl Chain {
         check::link(link_keys!("fabric_link"), &fabric_link)?;
         let (count, each) = (u128::from(switches), u128::from(hosts_per_switch));
         check::Size { ports: each + 2, ..Default::default() }.check("hosts_per_switch", hosts_per_switch)?;
-        check::Size { nodes: count * (each + 1), cables: count * (each + 1), ports: 0 }
-            .check("switches", switches)?;
+        check::Size { nodes: count * (each + 1), cables: count * (each + 1), ports: 0 }.check("switches", switches)?;
         Ok(row("chain", &vec![hosts_per_switch; switches as usize], host_link, fabric_link))
     }
 }
@@ -51,18 +50,8 @@ pub(super) fn row(kind: &'static str, host_counts: &[u32], host_link: Link, fabr
         rules.push(Rule::Line { lo, hi, host_base: 0, left, right });
         lo = hi;
     }
-    cables.extend((hosts + 1..hosts + switches).map(|switch| Cable {
-        a: switch - 1,
-        b: switch,
-        link: fabric_link,
-    }));
-    Topology {
-        kind,
-        hosts,
-        names: numbered("h", hosts).chain(numbered("s", switches)).collect(),
-        cables,
-        rules,
-    }
+    cables.extend((hosts + 1..hosts + switches).map(|switch| Cable { a: switch - 1, b: switch, link: fabric_link }));
+    Topology { kind, hosts, names: numbered("h", hosts).chain(numbered("s", switches)).collect(), cables, rules }
 }
 
 #[cfg(test)]

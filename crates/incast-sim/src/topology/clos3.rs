@@ -94,15 +94,9 @@ impl Shape {
     }
 
     fn check(&self) -> Result<(), TopologyError> {
-        let [pods, tors, aggs, cores, each, up] = [
-            self.pods,
-            self.tors_per_pod,
-            self.aggs_per_pod,
-            self.cores,
-            self.hosts_per_tor,
-            self.up_width(),
-        ]
-        .map(u128::from);
+        let [pods, tors, aggs, cores, each, up] =
+            [self.pods, self.tors_per_pod, self.aggs_per_pod, self.cores, self.hosts_per_tor, self.up_width()]
+                .map(u128::from);
         let core_ports = if self.striped() { pods } else { pods * aggs };
         let ports = |ports, key, found| check::Size { ports, ..Default::default() }.check(key, found);
         ports(aggs, "aggs_per_pod", self.aggs_per_pod)?;
@@ -182,16 +176,7 @@ mod tests {
 
     fn clos(pods: u32, tors_per_pod: u32, aggs_per_pod: u32, cores: u32, hosts_per_tor: u32) -> Clos3 {
         let (host_link, tor_agg_link, agg_core_link) = (link(), link(), link());
-        Clos3 {
-            pods,
-            tors_per_pod,
-            aggs_per_pod,
-            cores,
-            hosts_per_tor,
-            host_link,
-            tor_agg_link,
-            agg_core_link,
-        }
+        Clos3 { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, host_link, tor_agg_link, agg_core_link }
     }
 
     #[test]

@@ -36,19 +36,9 @@ impl FatTree {
         check::link(link_keys!("link"), &link)?;
         let half = k / 2;
         let wide = u128::from(half);
-        let size = check::Size {
-            nodes: wide * wide * (2 * wide + 5),
-            cables: 6 * wide * wide * wide,
-            ports: 2 * wide,
-        };
+        let size = check::Size { nodes: wide * wide * (2 * wide + 5), cables: 6 * wide * wide * wide, ports: 2 * wide };
         size.check("k", k)?;
-        let shape = Shape {
-            pods: k,
-            tors_per_pod: half,
-            aggs_per_pod: half,
-            cores: half * half,
-            hosts_per_tor: half,
-        };
+        let shape = Shape { pods: k, tors_per_pod: half, aggs_per_pod: half, cores: half * half, hosts_per_tor: half };
         let names = Names { kind: "fat-tree", edge: "edge" };
         Ok(shape.build(names, Links { host: link, edge_agg: link, agg_core: link }))
     }

@@ -76,14 +76,13 @@ pub fn parse(text: &str) -> Result<Topology, TopologyError> {
     let (names, texts) = Names::declare(of_kind("host"), of_kind("switch"))?;
     let switches = texts.len() - names.hosts as usize;
     if names.hosts as usize * switches > MAX_ROUTES {
-        let message =
-            format!("{} hosts and {switches} switches: their product is at most {MAX_ROUTES}", names.hosts);
+        let message = format!("{} hosts and {switches} switches: their product is at most {MAX_ROUTES}", names.hosts);
         return Err(TopologyError::File { line: 0, message });
     }
     let cables = names.connect(of_kind("link"))?;
     let mut topology = Topology { kind: "file", hosts: names.hosts, names: texts, cables, rules: Vec::new() };
-    let tables = tables(&topology, &|_| false)
-        .map_err(|error| TopologyError::File { line: 0, message: error.to_string() })?;
+    let tables =
+        tables(&topology, &|_| false).map_err(|error| TopologyError::File { line: 0, message: error.to_string() })?;
     topology.rules = tables.into_iter().map(Rule::Table).collect();
     names.route(&mut topology, of_kind("route"))?;
     Ok(topology)
@@ -95,12 +94,8 @@ fn lines(text: &str) -> Result<Vec<Line<'_>>, TopologyError> {
     for (number, line) in (1..).zip(text.strip_prefix('\u{feff}').unwrap_or(text).lines()) {
         let content = line.split('#').next().unwrap_or("");
         let line = Line { number, words: content.split_whitespace().collect() };
-        if let Some(strange) =
-            content.chars().find(|c| c.is_control() && !c.is_whitespace() || *c == '\u{fffd}')
-        {
-            return Err(
-                line.error(format!("the character {} does not belong here", strange.escape_unicode()))
-            );
+        if let Some(strange) = content.chars().find(|c| c.is_control() && !c.is_whitespace() || *c == '\u{fffd}') {
+            return Err(line.error(format!("the character {} does not belong here", strange.escape_unicode())));
         }
         let Some(&kind) = line.words.first() else { continue };
         let usage = match kind {
@@ -116,9 +111,7 @@ fn lines(text: &str) -> Result<Vec<Line<'_>>, TopologyError> {
             "route" => (4..=4, "route SWITCH HOST NEXT[,NEXT...]".to_owned()),
             _ => {
                 let found = shown(kind);
-                return Err(
-                    line.error(format!("{found} is unknown: a line starts with host, switch, link or route"))
-                );
+                return Err(line.error(format!("{found} is unknown: a line starts with host, switch, link or route")));
             }
         };
         if !usage.0.contains(&line.words.len()) {
@@ -160,10 +153,8 @@ impl<'a> Names<'a> {
     fn add(&mut self, line: &Line<'a>, texts: &mut Vec<String>) -> Result<(), TopologyError> {
         let name = line.words[1];
         if !name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c)) {
-            return Err(line.error(format!(
-                "{} is not a name: names consist of letters, digits, `_`, `.` and `-`",
-                shown(name)
-            )));
+            return Err(line
+                .error(format!("{} is not a name: names consist of letters, digits, `_`, `.` and `-`", shown(name))));
         }
         if texts.len() == MAX_NODES as usize {
             return Err(line.error(format!("more than {MAX_NODES} nodes")));
@@ -203,9 +194,9 @@ impl<'a> Names<'a> {
             // A host comes first.
             let (a, b) = if b < self.hosts { (b, a) } else { (a, b) };
             if b < self.hosts {
-                return Err(line.error(
-                    "a link joins a host and a switch or two switches; links between hosts are not there",
-                ));
+                return Err(
+                    line.error("a link joins a host and a switch or two switches; links between hosts are not there")
+                );
             }
             let cable = Cable { a, b, link };
             match of_host.get_mut(a as usize) {
@@ -244,11 +235,7 @@ impl<'a> Names<'a> {
     }
 
     /// Applies the `route` lines.
-    fn route<'l>(
-        &self,
-        topology: &mut Topology,
-        lines: impl Iterator<Item = &'l Line<'a>>,
-    ) -> Result<(), TopologyError>
+    fn route<'l>(&self, topology: &mut Topology, lines: impl Iterator<Item = &'l Line<'a>>) -> Result<(), TopologyError>
     where
         'a: 'l,
     {
@@ -257,33 +244,24 @@ impl<'a> Names<'a> {
         for line in lines {
             let (switch, host) = (self.find(line, line.words[1])?, self.find(line, line.words[2])?);
             if switch < self.hosts {
-                return Err(
-                    line.error(format!("{} is a host: routes are those of switches", shown(line.words[1])))
-                );
+                return Err(line.error(format!("{} is a host: routes are those of switches", shown(line.words[1]))));
             }
             if host >= self.hosts {
                 return Err(line.error(format!("{} is a switch: routes lead to hosts", shown(line.words[2]))));
             }
             if let Some(earlier) = given.insert((host, switch), line.number) {
-                return Err(
-                    line.error(format!("line {earlier} has this route already: name all next nodes in one"))
-                );
+                return Err(line.error(format!("line {earlier} has this route already: name all next nodes in one")));
             }
             let mut set = Vec::new();
             for next in line.words[3].split(',') {
                 let node = self.find(line, next)?;
                 if node < self.hosts && node != host {
-                    return Err(
-                        line.error(format!("{} is a host: hosts do not pass packets on", shown(next)))
-                    );
+                    return Err(line.error(format!("{} is a host: hosts do not pass packets on", shown(next))));
                 }
                 let before = set.len();
-                set.extend(
-                    (0..).zip(ports.of(switch)).filter(|(_, end)| end.peer == node).map(|(port, _)| port),
-                );
+                set.extend((0..).zip(ports.of(switch)).filter(|(_, end)| end.peer == node).map(|(port, _)| port));
                 if set.len() == before {
-                    let message =
-                        format!("there is no link between {} and {}", shown(line.words[1]), shown(next));
+                    let message = format!("there is no link between {} and {}", shown(line.words[1]), shown(next));
                     return Err(line.error(message));
                 }
             }
@@ -350,9 +328,7 @@ fn link(line: &Line<'_>) -> Result<Link, TopologyError> {
         None => 0.0,
         Some(word) => word.parse().map_err(|_| {
             let found = shown(word);
-            line.error(format!(
-                "{found} is not a loss: write a probability of at least 0 and below 1, such as 0.001"
-            ))
+            line.error(format!("{found} is not a loss: write a probability of at least 0 and below 1, such as 0.001"))
         })?,
     };
     let link = Link { rate, delay, loss };
@@ -455,8 +431,7 @@ mod tests {
     #[test]
     fn lines_may_come_in_any_order_and_form() {
         let turned: Vec<&str> = BASE.lines().rev().collect();
-        let topology =
-            parse(&format!("\u{feff}  # turned\r\n\r\n{}", turned.join("  # a comment\r\n"))).unwrap();
+        let topology = parse(&format!("\u{feff}  # turned\r\n\r\n{}", turned.join("  # a comment\r\n"))).unwrap();
         assert_eq!(topology.names, ["h1", "h0", "t", "s"]);
         assert_eq!(topology.cables[0].b, 2);
     }

@@ -409,18 +409,12 @@ mod tests {
     fn one_packet_is_stored_and_forwarded() {
         // 1,000 B take 80 ns at 100 Gbps and 200 ns at 40 Gbps.
         let hops = [of_rate(100, 1000), of_rate(40, 500)];
-        assert_eq!(
-            completion(&hops, Packets::one(1000), Rounding::Exact),
-            Time::from_ns(80 + 1000 + 200 + 500)
-        );
+        assert_eq!(completion(&hops, Packets::one(1000), Rounding::Exact), Time::from_ns(80 + 1000 + 200 + 500));
         assert_eq!(
             completion(&hops, Packets { full: 0, count: 0, last: Some(1000) }, Rounding::Exact),
             Time::from_ns(1780)
         );
-        assert_eq!(
-            completion(&hops, Packets { full: 1000, count: 0, last: None }, Rounding::Exact),
-            Time::ZERO
-        );
+        assert_eq!(completion(&hops, Packets { full: 1000, count: 0, last: None }, Rounding::Exact), Time::ZERO);
         assert_eq!(completion(&[], Packets::one(1000), Rounding::Exact), Time::ZERO);
         assert_eq!(base_rtt(&hops, &hops, 1000, 100), Time::from_ns(1780 + 8 + 20 + 1500));
     }
@@ -431,10 +425,7 @@ mod tests {
         let ten = Packets { full: 1000, count: 10, last: None };
         assert_eq!(completion(&hops, ten, Rounding::Exact), Time::from_ns(3000 + 80 + 10 * 200 + 80));
         let and_a_half = Packets { last: Some(500), ..ten };
-        assert_eq!(
-            completion(&hops, and_a_half, Rounding::Exact),
-            Time::from_ns(3000 + 80 + 10 * 200 + 100 + 40)
-        );
+        assert_eq!(completion(&hops, and_a_half, Rounding::Exact), Time::from_ns(3000 + 80 + 10 * 200 + 100 + 40));
     }
 
     #[test]
@@ -500,8 +491,7 @@ mod tests {
     /// Rates whose bytes take whole picoseconds, and others, from 1 Mbps to 100 Tbps.
     fn rates() -> impl Strategy<Value = Rate> {
         let common = [1u64, 10, 25, 40, 50, 56, 100, 200, 400, 800].map(Rate::from_gbps).to_vec();
-        let uncommon =
-            [7_777_777_777, 46_000_000_001, 100_000_000_000_000, 31_000_000_000_000].map(Rate::from_bps);
+        let uncommon = [7_777_777_777, 46_000_000_001, 100_000_000_000_000, 31_000_000_000_000].map(Rate::from_bps);
         prop_oneof![
             proptest::sample::select(common),
             proptest::sample::select(uncommon.to_vec()),
@@ -563,9 +553,8 @@ mod tests {
         for src in 0..topology.hosts {
             for dst in (0..topology.hosts).filter(|dst| *dst != src) {
                 let slowest = |from, to, wire| {
-                    let walks = (0..64u32).filter_map(|flow| {
-                        path(topology, &ports, &topology.rules, &|node| node, from, to, flow)
-                    });
+                    let walks = (0..64u32)
+                        .filter_map(|flow| path(topology, &ports, &topology.rules, &|node| node, from, to, flow));
                     walks.map(|hops| hops.iter().map(|hop| alone(&hop.link, wire).ps()).sum::<u64>()).max()
                 };
                 if let (Some(there), Some(back)) = (slowest(src, dst, data), slowest(dst, src, ack)) {
@@ -615,8 +604,7 @@ mod tests {
         let topologies = [
             SingleSwitch { hosts: 4, link: slow }.build(),
             SingleSwitch { hosts: 1, link: slow }.build(),
-            LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, host_link: link(), fabric_link: other }
-                .build(),
+            LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, host_link: link(), fabric_link: other }.build(),
             FatTree { k: 4, link: slow }.build(),
             Chain { switches: 5, hosts_per_switch: 1, host_link: other, fabric_link: slow }.build(),
             Ring { switches: 6, hosts_per_switch: 2, host_link: other, fabric_link: link() }.build(),
@@ -634,12 +622,7 @@ mod tests {
         ];
         for topology in topologies {
             let topology = topology.unwrap();
-            assert_eq!(
-                max_base_rtt(&topology, 4178, 84),
-                by_walking(&topology, 4178, 84),
-                "{}",
-                topology.kind
-            );
+            assert_eq!(max_base_rtt(&topology, 4178, 84), by_walking(&topology, 4178, 84), "{}", topology.kind);
         }
     }
 

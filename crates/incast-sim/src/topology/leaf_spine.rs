@@ -33,19 +33,14 @@ impl LeafSpine {
         let [l, s, each] = [leaves, spines, hosts_per_leaf].map(u128::from);
         check::Size { ports: s, ..Default::default() }.check("spines", spines)?;
         check::Size { ports: each + s, ..Default::default() }.check("hosts_per_leaf", hosts_per_leaf)?;
-        check::Size { nodes: l * (each + 1) + s, cables: l * (each + s), ports: l }
-            .check("leaves", leaves)?;
+        check::Size { nodes: l * (each + 1) + s, cables: l * (each + s), ports: l }.check("leaves", leaves)?;
 
         let hosts = leaves * hosts_per_leaf;
         let mut cables: Vec<_> =
             (0..hosts).map(|a| Cable { a, b: hosts + a / hosts_per_leaf, link: host_link }).collect();
         let first_spine = hosts + leaves;
         for leaf in hosts..first_spine {
-            cables.extend((0..spines).map(|spine| Cable {
-                a: leaf,
-                b: first_spine + spine,
-                link: fabric_link,
-            }));
+            cables.extend((0..spines).map(|spine| Cable { a: leaf, b: first_spine + spine, link: fabric_link }));
         }
         let leaf_rules = (0..leaves).map(|leaf| Rule::Tree {
             lo: leaf * hosts_per_leaf,
@@ -68,10 +63,7 @@ impl LeafSpine {
         Ok(Topology {
             kind: "leaf-spine",
             hosts,
-            names: numbered("h", hosts)
-                .chain(numbered("leaf", leaves))
-                .chain(numbered("spine", spines))
-                .collect(),
+            names: numbered("h", hosts).chain(numbered("leaf", leaves)).chain(numbered("spine", spines)).collect(),
             cables,
             rules: leaf_rules.chain(std::iter::repeat_n(spine_rule, spines as usize)).collect(),
         })
@@ -98,8 +90,7 @@ mod tests {
 
     #[test]
     fn names_and_tiers() {
-        let fabric =
-            LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 4, host_link: link(), fabric_link: link() };
+        let fabric = LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 4, host_link: link(), fabric_link: link() };
         let topology = fabric.build().unwrap();
         let leaf1 = topology.find_node("leaf1").unwrap();
         let spine0 = topology.find_node("spine0").unwrap();
@@ -117,8 +108,7 @@ mod tests {
 
     #[test]
     fn refuses_nonsense_and_says_which() {
-        let good =
-            LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 4, host_link: link(), fabric_link: link() };
+        let good = LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 4, host_link: link(), fabric_link: link() };
         assert_eq!(key_of(LeafSpine { leaves: 0, ..good }.build()), "leaves");
         assert_eq!(key_of(LeafSpine { spines: 0, ..good }.build()), "spines");
         assert_eq!(key_of(LeafSpine { hosts_per_leaf: 0, ..good }.build()), "hosts_per_leaf");

@@ -35,13 +35,7 @@ pub struct Multipath {
 
 impl Multipath {
     /// All equal-cost paths by these rules; `None` if there is none.
-    pub fn by_rules(
-        topology: &Topology,
-        ports: &Ports,
-        rules: &[Rule],
-        src: Node,
-        dst: Node,
-    ) -> Option<Self> {
+    pub fn by_rules(topology: &Topology, ports: &Ports, rules: &[Rule], src: Node, dst: Node) -> Option<Self> {
         Self::new(topology, ports, src, dst, &|switch| {
             let rule = rules.get((switch - topology.hosts) as usize);
             rule.map_or_else(Vec::new, |rule| rule.alternatives(dst).collect())
@@ -189,8 +183,7 @@ impl Multipath {
                 let edge = &self.edges[index];
                 (index, edge.to, true, edge.link.rate.bps() - used[index])
             });
-            let back =
-                entering[node].iter().map(|&index| (index, self.edges[index].from, false, used[index]));
+            let back = entering[node].iter().map(|&index| (index, self.edges[index].from, false, used[index]));
             forward.chain(back).filter(|step| step.3 > 0).collect()
         };
         while flow < most {
@@ -222,12 +215,8 @@ impl Multipath {
         let mut queue = VecDeque::from([self.destination]);
         while let Some(node) = queue.pop_front() {
             let room = |index: &usize| self.edges[*index].link.rate.bps() > used[*index];
-            let forward =
-                entering[node].iter().filter(|index| room(index)).map(|&index| self.edges[index].from);
-            let back = self.leaving[node]
-                .iter()
-                .filter(|&&index| used[index] > 0)
-                .map(|&index| self.edges[index].to);
+            let forward = entering[node].iter().filter(|index| room(index)).map(|&index| self.edges[index].from);
+            let back = self.leaving[node].iter().filter(|&&index| used[index] > 0).map(|&index| self.edges[index].to);
             for next in forward.chain(back) {
                 if !near[next] {
                     near[next] = true;
@@ -244,9 +233,7 @@ impl Multipath {
         let picoseconds = |edge: &Edge, wire| alone_exactly(&edge.link, wire, rounding);
         // Full packets a picosecond.
         let speed: f64 = cut.iter().map(|edge| 1.0 / picoseconds(edge, full)).sum();
-        let part = |wire| {
-            cut.iter().map(|edge| picoseconds(edge, wire) / picoseconds(edge, full)).fold(1.0, f64::min)
-        };
+        let part = |wire| cut.iter().map(|edge| picoseconds(edge, wire) / picoseconds(edge, full)).fold(1.0, f64::min);
         let first = cut.iter().map(|edge| earliest[edge.from]).min().unwrap_or(Time::ZERO);
         let after = |wire| {
             let rest = self.rest(wire, rounding);
@@ -293,9 +280,7 @@ mod tests {
 
     fn leaf_spine(host: u64, fabric: u64, spines: u32) -> Topology {
         let (host_link, fabric_link) = (link(host), link(fabric));
-        LeafSpine { leaves: 2, spines, hosts_per_leaf: 2, host_link, fabric_link }
-            .build()
-            .expect("a topology")
+        LeafSpine { leaves: 2, spines, hosts_per_leaf: 2, host_link, fabric_link }.build().expect("a topology")
     }
 
     fn between(topology: &Topology, src: Node, dst: Node) -> Multipath {

@@ -23,9 +23,8 @@ impl Topology {
         // Names of files may have hyphens of their own.
         ends.match_indices('-').find_map(|(at, _)| {
             let (a, b) = (self.find_node(&ends[..at])?, self.find_node(&ends[at + 1..])?);
-            let joins = |&(_, cable): &(usize, &super::Cable)| {
-                (cable.a, cable.b) == (a, b) || (cable.a, cable.b) == (b, a)
-            };
+            let joins =
+                |&(_, cable): &(usize, &super::Cable)| (cable.a, cable.b) == (a, b) || (cable.a, cable.b) == (b, a);
             self.cables.iter().enumerate().filter(joins).nth(copy).map(|(index, _)| index)
         })
     }
@@ -33,9 +32,8 @@ impl Topology {
     /// The name of a cable, `leaf0-spine1`; `None` if there is no such cable.
     pub fn cable_name(&self, cable: usize) -> Option<String> {
         let this = self.cables.get(cable)?;
-        let same = |other: &&super::Cable| {
-            (other.a, other.b) == (this.a, this.b) || (other.a, other.b) == (this.b, this.a)
-        };
+        let same =
+            |other: &&super::Cable| (other.a, other.b) == (this.a, this.b) || (other.a, other.b) == (this.b, this.a);
         let copy = self.cables[..cable].iter().filter(same).count();
         Some(with_copy(format!("{}-{}", self.names[this.a as usize], self.names[this.b as usize]), copy))
     }

@@ -30,8 +30,7 @@ impl Topology {
 
     /// The different rates of hosts, the fastest first.
     pub fn host_rates(&self) -> Vec<Rate> {
-        let mut rates: Vec<Rate> =
-            self.cables.iter().take(self.hosts as usize).map(|cable| cable.link.rate).collect();
+        let mut rates: Vec<Rate> = self.cables.iter().take(self.hosts as usize).map(|cable| cable.link.rate).collect();
         rates.sort_unstable_by(|a, b| b.cmp(a));
         rates.dedup();
         rates

@@ -31,8 +31,7 @@ impl Ring {
         check::link(link_keys!("fabric_link"), &fabric_link)?;
         let (count, each) = (u128::from(switches), u128::from(hosts_per_switch));
         check::Size { ports: each + 2, ..Default::default() }.check("hosts_per_switch", hosts_per_switch)?;
-        check::Size { nodes: count * (each + 1), cables: count * (each + 1), ports: 0 }
-            .check("switches", switches)?;
+        check::Size { nodes: count * (each + 1), cables: count * (each + 1), ports: 0 }.check("switches", switches)?;
 
         let hosts = switches * hosts_per_switch;
         let host_cables = (0..hosts).map(|a| Cable { a, b: hosts + a / hosts_per_switch, link: host_link });
@@ -82,9 +81,7 @@ mod tests {
 
     #[test]
     fn both_ways_round_are_used_where_they_are_equal() {
-        let ring = Ring { switches: 4, hosts_per_switch: 1, host_link: link(), fabric_link: link() }
-            .build()
-            .unwrap();
+        let ring = Ring { switches: 4, hosts_per_switch: 1, host_link: link(), fabric_link: link() }.build().unwrap();
         assert_eq!(ring.rules[1].alternatives(3).collect::<Vec<_>>(), [1, 2]);
         assert_ne!(ring.rules[1].pick(3, 0), ring.rules[1].pick(3, u32::MAX));
         assert_eq!(ring.rules[1].alternatives(2).count(), 1);

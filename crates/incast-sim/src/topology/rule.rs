@@ -113,7 +113,7 @@ impl Candidates<'_> {
 
 impl Rule {
     /// The first port and the number of ports of a switch of a tree: what most switches are.
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub(crate) fn of_tree(&self, destination: Destination) -> Option<(u16, u16)> {
         let Self::Tree { lo, hi, per_group, down_base, down_width, up_base, up_width } = *self else {
             return None;
@@ -128,9 +128,9 @@ impl Rule {
 
     pub(crate) fn candidates(&self, destination: Destination) -> Candidates<'_> {
         match *self {
-            Self::Tree { .. } => self
-                .of_tree(destination)
-                .map_or(Candidates::NONE, |(base, width)| Candidates::Range { base, width }),
+            Self::Tree { .. } => {
+                self.of_tree(destination).map_or(Candidates::NONE, |(base, width)| Candidates::Range { base, width })
+            }
             Self::Line { lo, hi, host_base, left, right } => {
                 if (lo..hi).contains(&destination) {
                     return Candidates::one(host_base + (destination - lo) as u16);
@@ -161,7 +161,7 @@ impl Rule {
     ///
     /// `hash` chooses among equal-cost ports, by its upper bits: equal values choose the same port, and evenly
     /// distributed values load all ports alike. See [`salted_hash`].
-    #[inline(always)] // on the path of every packet
+    #[inline(always)]
     pub fn pick(&self, destination: Destination, hash: u32) -> Option<u16> {
         if let Some((base, width)) = self.of_tree(destination) {
             return (width != 0).then(|| base + reduce(hash, u32::from(width)) as u16);
@@ -238,8 +238,7 @@ impl RoutingTable {
     /// Replaces the route to a host by `set` (ascending). False where no further set fits, which needs more than
     /// 65,535.
     pub(super) fn assign(&mut self, destination: Destination, set: &[u16]) -> bool {
-        let known =
-            self.sets.iter().position(|&(start, end)| &self.ports[start as usize..end as usize] == set);
+        let known = self.sets.iter().position(|&(start, end)| &self.ports[start as usize..end as usize] == set);
         let index = match known {
             Some(index) => Some(index as u16),
             None => self.add(set),
@@ -267,8 +266,7 @@ mod tests {
 
     fn chi_square(counts: &[u32]) -> f64 {
         let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
-        let squares =
-            counts.iter().map(|&count| (f64::from(count) - expected) * (f64::from(count) - expected));
+        let squares = counts.iter().map(|&count| (f64::from(count) - expected) * (f64::from(count) - expected));
         squares.sum::<f64>() / expected
     }
 
@@ -312,10 +310,7 @@ mod tests {
                 }
                 let freedom = f64::from(width * width - 1);
                 // Mean plus about five standard deviations of the chi-square distribution.
-                assert!(
-                    chi_square(&counts) < freedom + 5.0 * (2.0 * freedom).sqrt() + 5.0,
-                    "{one} {other} {counts:?}"
-                );
+                assert!(chi_square(&counts) < freedom + 5.0 * (2.0 * freedom).sqrt() + 5.0, "{one} {other} {counts:?}");
             }
         }
     }
@@ -327,10 +322,9 @@ mod tests {
 
     #[test]
     fn tables_leave_out_what_is_down() {
-        let topology =
-            LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, host_link: link(), fabric_link: link() }
-                .build()
-                .unwrap();
+        let topology = LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, host_link: link(), fabric_link: link() }
+            .build()
+            .unwrap();
         let cable = topology.find_cable("leaf0-spine1").unwrap();
         let all = tables(&topology, &|_| false).unwrap();
         let some = tables(&topology, &|index| index == cable).unwrap();

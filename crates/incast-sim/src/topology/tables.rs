@@ -108,14 +108,12 @@ fn tables_within(
         }
         for &switch in &order[1..] {
             let here = distance[switch as usize];
-            let nearer =
-                graph.of(switch as usize).iter().filter(|(peer, _)| distance[*peer as usize] + 1 == here);
+            let nearer = graph.of(switch as usize).iter().filter(|(peer, _)| distance[*peer as usize] + 1 == here);
             set.clear();
             set.extend(nearer.map(|(_, port)| *port));
-            let index = drafts[switch as usize].index_of(&set, most).ok_or_else(|| TooManySets {
-                switch: topology.names[(hosts + switch) as usize].clone(),
-                most,
-            })?;
+            let index = drafts[switch as usize]
+                .index_of(&set, most)
+                .ok_or_else(|| TooManySets { switch: topology.names[(hosts + switch) as usize].clone(), most })?;
             for &host in members {
                 drafts[switch as usize].table.set_of[host as usize] = index;
             }
@@ -165,8 +163,7 @@ mod tests {
 
     #[test]
     fn a_fabric_that_does_not_fit_names_the_switch() {
-        let fabric =
-            LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 1, host_link: link(), fabric_link: link() };
+        let fabric = LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 1, host_link: link(), fabric_link: link() };
         let topology = fabric.build().expect("a good topology");
         // A leaf has three ports and one set of two: five sets with the empty one.
         assert!(tables_within(&topology, &|_| false, 5).is_ok());

@@ -53,10 +53,7 @@ pub(crate) fn verify(topology: &Topology) {
         assert_eq!(ports.of(host).len(), 1);
         assert_eq!(ports.of(host)[0].cable, host);
         assert_eq!(topology.edge_of(host), Some(ports.of(host)[0].peer));
-        assert!(
-            host == 0 || topology.edge_of(host) >= topology.edge_of(host - 1),
-            "contiguous per edge switch"
-        );
+        assert!(host == 0 || topology.edge_of(host) >= topology.edge_of(host - 1), "contiguous per edge switch");
     }
     let tiers = topology.tiers();
     for node in 0..topology.nodes() {
@@ -124,7 +121,8 @@ pub(crate) fn verify(topology: &Topology) {
 
 #[test]
 fn pairs_without_a_path_are_counted() {
-    let text = "host a\nhost b\nhost c\nswitch s\nswitch t\nlink a s 1Gbps 1us\nlink b s 1Gbps 1us\nlink c t 1Gbps 1us\n";
+    let text =
+        "host a\nhost b\nhost c\nswitch s\nswitch t\nlink a s 1Gbps 1us\nlink b s 1Gbps 1us\nlink c t 1Gbps 1us\n";
     let topology = super::file::parse(text).unwrap();
     assert_eq!(topology.unreachable_pairs(), 4);
     assert_eq!(topology.unreachable_example(), Some((0, 2)));

@@ -50,14 +50,10 @@ impl Topology {
             let is_joined = |end: &PortEnd| {
                 let peer = end.peer.checked_sub(hosts).and_then(|index| self.rules.get(index as usize));
                 let above = peer.and_then(|rule| self::below(rule, ports.of(end.peer).len()));
-                end.peer > switch
-                    && above.is_some_and(|above| above.ports.contains(&usize::from(end.peer_port)))
+                end.peer > switch && above.is_some_and(|above| above.ports.contains(&usize::from(end.peer_port)))
             };
             let is_top = ends.len() == below.ports.len();
-            if spans[usize::from(level)] != span
-                || (is_top && span != hosts)
-                || !upwards.clone().all(is_joined)
-            {
+            if spans[usize::from(level)] != span || (is_top && span != hosts) || !upwards.clone().all(is_joined) {
                 return None;
             }
             levels.push(level);
@@ -89,8 +85,7 @@ fn below(rule: &Rule, count: usize) -> Option<Below> {
     let span = hi.checked_sub(lo).filter(|span| *span > 0 && span.is_multiple_of(group))?;
     let ports = start..start + (span / group * width) as usize;
     let (up_start, up_end) = (usize::from(up_base), usize::from(up_base) + usize::from(up_width));
-    let is_apart =
-        up_width == 0 || (up_start, up_end) == (ports.end, count) || (up_start, up_end) == (0, start);
+    let is_apart = up_width == 0 || (up_start, up_end) == (ports.end, count) || (up_start, up_end) == (0, start);
     let is_all = ports.end <= count && ports.len() + usize::from(up_width) == count;
     (width > 0 && is_apart && is_all).then_some(Below { lo, hi, group, width, ports })
 }

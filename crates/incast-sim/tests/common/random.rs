@@ -24,11 +24,7 @@ fn link() -> impl Strategy<Value = Link> {
         1 => Just(1),
         2 => 1u64..3_000_000,
     ];
-    (rate, delay).prop_map(|(rate, delay)| Link {
-        rate: Rate::from_bps(rate),
-        delay: Time::from_ps(delay),
-        loss: 0.0,
-    })
+    (rate, delay).prop_map(|(rate, delay)| Link { rate: Rate::from_bps(rate), delay: Time::from_ps(delay), loss: 0.0 })
 }
 
 /// A topology; of 9 + `rings` so many are rings.
@@ -56,8 +52,10 @@ pub fn flow() -> impl Strategy<Value = FlowSpec> {
     let start = prop_oneof![3 => Just(0u64), 2 => 0u64..200_000];
     let bytes = prop_oneof![1 => 1u64..5_000, 3 => 1u64..400_000];
     let destination = prop_oneof![3 => Just(0u32), 1 => 0u32..30];
-    (start, 0u32..30, destination, bytes, 0u16..3).prop_map(|(start, source, destination, bytes, class)| {
-        FlowSpec { start: Time::from_ns(start), class, ..super::flow(source, destination, bytes) }
+    (start, 0u32..30, destination, bytes, 0u16..3).prop_map(|(start, source, destination, bytes, class)| FlowSpec {
+        start: Time::from_ns(start),
+        class,
+        ..super::flow(source, destination, bytes)
     })
 }
 

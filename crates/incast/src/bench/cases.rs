@@ -248,12 +248,7 @@ impl Case {
     ///
     /// # Errors
     /// See [`BenchError`].
-    pub fn measure(
-        &self,
-        law: &str,
-        threads: usize,
-        seeds: Option<u64>,
-    ) -> Result<(Measurement, u64), BenchError> {
+    pub fn measure(&self, law: &str, threads: usize, seeds: Option<u64>) -> Result<(Measurement, u64), BenchError> {
         let (mut best, seeds, digest) = self.pass(law, threads, seeds)?;
         for _ in 1..PASSES {
             let (again, ..) = self.pass(law, threads, Some(seeds))?;

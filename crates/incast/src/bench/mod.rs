@@ -30,8 +30,7 @@ pub fn bench(arguments: &arguments::Bench) -> End {
         return End::BadInput;
     }
     let known = |name: &&String| {
-        let (law, agent) =
-            name.split_once('+').map_or((name.as_str(), None), |(law, agent)| (law, Some(agent)));
+        let (law, agent) = name.split_once('+').map_or((name.as_str(), None), |(law, agent)| (law, Some(agent)));
         LAWS.iter().any(|known| known.name == law)
             && agent.is_none_or(|agent| AGENTS.iter().any(|known| known.name == agent))
     };
@@ -45,8 +44,7 @@ pub fn bench(arguments: &arguments::Bench) -> End {
         ));
         return End::BadInput;
     }
-    let wanted =
-        |case: &&Case| arguments.cases.is_empty() || arguments.cases.iter().any(|name| name == case.name);
+    let wanted = |case: &&Case| arguments.cases.is_empty() || arguments.cases.iter().any(|name| name == case.name);
     let mut measurements = Vec::new();
     let mut failed = false;
     for case in CASES.iter().filter(wanted) {

@@ -11,13 +11,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 /// The path on which defaults are shown as values: 100 Gbps, 8 us, packets of 4,096 bytes.
-const EXAMPLE: Path = Path {
-    rate: Rate::from_gbps(100),
-    base_rtt: Time::from_us(8),
-    mss: 4096,
-    wire_mss: 4096 + 90,
-    rto_min: Time::from_ms(1),
-};
+const EXAMPLE: Path = Path::new(Rate::from_gbps(100), Time::from_us(8), 4096, 4096 + 90);
 
 pub(super) fn entries() -> Vec<Entry> {
     let laws = LAWS.iter().map(|law| {
@@ -33,8 +27,7 @@ pub(super) fn entries() -> Vec<Entry> {
         facts.insert("law_defaults".into(), pairs.collect::<Map<_, _>>().into());
         let mut text = text("switch.agent ", agent.name, agent.title, agent.source, agent.parameters);
         if !agent.sender.is_empty() {
-            let pairs: Vec<String> =
-                agent.sender.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            let pairs: Vec<String> = agent.sender.iter().map(|(key, value)| format!("{key} = {value}")).collect();
             text += &wrap(4, &format!("changes defaults of laws that have them: {}", pairs.join(", ")));
         }
         Entry { facts: facts.into(), text }
@@ -53,8 +46,7 @@ fn text(key: &str, name: &str, title: &str, source: &str, parameters: &[Paramete
     let mut text = format!("{key}{name}  {title}\n{}", wrap(4, &format!("source: {source}")));
     for row in parameters {
         let value = (row.default_on)(&EXAMPLE).to_string();
-        let value =
-            if value.trim_matches('"') == row.default { String::new() } else { format!(" ({value})") };
+        let value = if value.trim_matches('"') == row.default { String::new() } else { format!(" ({value})") };
         let _ = writeln!(text, "    {} = {}{value}", row.name, row.default);
         text += &wrap(8, &format!("{}.", row.describe.trim().trim_end_matches('.')));
         let facts = format!("{}; allowed {}; source: {}", row.kind, row.allowed, row.source);
@@ -79,12 +71,8 @@ fn facts(name: &str, title: &str, source: &str, parameters: &[ParameterInfo]) ->
             })
         })
         .collect();
-    let facts: [(&str, Value); 4] = [
-        ("name", name.into()),
-        ("title", title.into()),
-        ("source", source.into()),
-        ("parameters", parameters.into()),
-    ];
+    let facts: [(&str, Value); 4] =
+        [("name", name.into()), ("title", title.into()), ("source", source.into()), ("parameters", parameters.into())];
     facts.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
 }
 

@@ -23,9 +23,7 @@ fn entry(schema: &Value, variant: &Value) -> Option<Entry> {
             continue;
         }
         let describe = one_line(
-            text(value, "description")
-                .or_else(|| text(follow(schema, value), "description"))
-                .unwrap_or_default(),
+            text(value, "description").or_else(|| text(follow(schema, value), "description")).unwrap_or_default(),
         );
         let default = value.get("default").cloned().unwrap_or_default();
         let kind = kind_of(schema, value);
@@ -33,10 +31,7 @@ fn entry(schema: &Value, variant: &Value) -> Option<Entry> {
         let _ = writeln!(lines, "    {key}: {}; {kind}{shown}", describe.trim_end_matches('.'));
         parameters.push(json!({"name": key, "kind": kind, "describe": describe, "default": default}));
     }
-    Some(Entry {
-        facts: json!({"name": name, "describe": one_line(describe), "parameters": parameters}),
-        text: lines,
-    })
+    Some(Entry { facts: json!({"name": name, "describe": one_line(describe), "parameters": parameters}), text: lines })
 }
 
 fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {

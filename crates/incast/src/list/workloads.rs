@@ -18,8 +18,7 @@ pub(super) fn entries() -> Vec<Entry> {
                 .rev()
                 .find(|line| !line.trim().is_empty() && !line.starts_with('#'))
                 .and_then(|line| line.split(',').next()?.trim().parse().ok());
-            let shown =
-                |bytes: Option<f64>| bytes.map_or_else(|| "?".to_owned(), |bytes| format!("{bytes:.0} B"));
+            let shown = |bytes: Option<f64>| bytes.map_or_else(|| "?".to_owned(), |bytes| format!("{bytes:.0} B"));
             Entry {
                 facts: json!({
                     "name": name,

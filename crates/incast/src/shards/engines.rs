@@ -65,9 +65,7 @@ pub fn script(
     let needs = Needs::new(sharded, plans, arguments);
     let title = plans.iter().map(|(_, plan)| plan.scenario.name.as_str()).collect::<Vec<_>>().join("-");
     Ok(match engine {
-        Engine::Slurm => {
-            Script { name: "slurm.sh", submit: "sbatch", text: slurm(sharded, &needs, &title, arguments) }
-        }
+        Engine::Slurm => Script { name: "slurm.sh", submit: "sbatch", text: slurm(sharded, &needs, &title, arguments) },
         Engine::Kubernetes => Script {
             name: "kubernetes.yaml",
             submit: "kubectl create -f",
@@ -87,13 +85,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// The command of a shard: `incast run`, with the scenarios where they are for it.
-fn command(
-    scenarios: &[PathBuf],
-    shard: &str,
-    out: &Path,
-    sharded: &Sharded,
-    arguments: &Arguments,
-) -> String {
+fn command(scenarios: &[PathBuf], shard: &str, out: &Path, sharded: &Sharded, arguments: &Arguments) -> String {
     let selection = &sharded.selection;
     let mut words = vec!["incast".to_owned(), "run".to_owned()];
     words.extend(scenarios.iter().map(|file| file.display().to_string()));
@@ -185,8 +177,7 @@ struct Inputs {
 fn inputs(plans: &[(String, Plan)], sharded: &Sharded) -> Result<Inputs, RunError> {
     let Inputs { mut scenarios, mut files } = Inputs::default();
     let refuse = |file: &Path, why: &str| {
-        let message =
-            format!("{why}, so that a ConfigMap cannot hold it: copy it into the image, with the scenario");
+        let message = format!("{why}, so that a ConfigMap cannot hold it: copy it into the image, with the scenario");
         RunError::Plan { found: file.display().to_string(), message }
     };
     let all = plans.iter().zip(&sharded.selection.scenarios).enumerate();
@@ -227,8 +218,7 @@ fn kubernetes(
 ) -> Result<String, RunError> {
     let Inputs { scenarios, files } = inputs(plans, sharded)?;
     let name = object_name(title);
-    let command =
-        command(&scenarios, "$((JOB_COMPLETION_INDEX + 1))", Path::new(RESULTS), sharded, arguments);
+    let command = command(&scenarios, "$((JOB_COMPLETION_INDEX + 1))", Path::new(RESULTS), sharded, arguments);
     // JSON texts are YAML texts.
     let text = |text: &str| serde_json::Value::from(text).to_string();
     let mut yaml = String::from(

@@ -75,10 +75,7 @@ fn agents_that_do_not_exist_or_take_no_such_parameter() {
     let message = set("mercurry");
     assert!(message.contains("did you mean \"mercury\"") && message.contains("\"none\""), "{message}");
     let message = set("{ kind = \"mercury\", treshold = \"9KB\" }");
-    assert!(
-        message.contains("switch.agent.treshold") && message.contains("did you mean \"threshold\""),
-        "{message}"
-    );
+    assert!(message.contains("switch.agent.treshold") && message.contains("did you mean \"threshold\""), "{message}");
     let message = set("{ kind = \"mercury\", cnp_trigger = \"dequeue\" }");
     assert!(message.contains("switch.agent.cnp_trigger") && message.contains("\"periodic\""), "{message}");
     assert!(set("{ threshold = \"9KB\" }").contains("`kind` is missing"));
@@ -120,8 +117,7 @@ fn a_folder_with_results_is_not_overwritten() {
     let out = folder("occupied");
     let small = scenario("small");
     let run = |more: &[&str]| {
-        let mut all =
-            vec!["run", "--quiet", "--seeds", "1", "--only", "scheme=dctcp", "--out", text(&out), &small];
+        let mut all = vec!["run", "--quiet", "--seeds", "1", "--only", "scheme=dctcp", "--out", text(&out), &small];
         all.extend(more);
         incast(&all)
     };
@@ -157,10 +153,7 @@ fn what_is_not_writable_is_said() {
         assert!(output.stdout.is_empty());
         // One line, and no progress: nothing ran.
         assert!(message.starts_with("error: ") && message.lines().count() == 1, "{message}");
-        assert!(
-            message.contains("cannot hold results") && message.contains("choose another --out"),
-            "{message}"
-        );
+        assert!(message.contains("cannot hold results") && message.contains("choose another --out"), "{message}");
     }
     assert!(fs::read(&file).expect("still a file").is_empty());
     // The same input is fine elsewhere.

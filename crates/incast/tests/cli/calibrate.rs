@@ -18,10 +18,8 @@ fn refused(arguments: &[&str]) -> String {
 #[test]
 fn the_bundled_table_is_what_its_command_makes() {
     let bundled = fs::read_to_string(BUNDLED).expect("the bundled table");
-    let command = bundled
-        .lines()
-        .find_map(|line| line.strip_prefix("# made by: incast "))
-        .expect("the command that made it");
+    let command =
+        bundled.lines().find_map(|line| line.strip_prefix("# made by: incast ")).expect("the command that made it");
     let arguments: Vec<&str> = command.split(' ').collect();
     assert_eq!(succeed(&arguments), bundled, "run `incast {command} > deploy/core/marimo-f.table`");
     assert!(succeed(&["calibrate", "marimo", "--check", BUNDLED]).contains("share  load"));
@@ -62,10 +60,10 @@ fn broken_tables_are_refused_by_check_run_and_calibrate() {
         lines.join("\n")
     };
     let small = fs::read_to_string(scenario("small")).expect("a scenario");
-    let described = small.replace("law = \"dctcp\"", "law = \"marimo\"\ntable = \"f.table\"");
-    assert_ne!(described, small, "the scenario has a scheme to replace");
+    let replaced = small.replace("law = \"dctcp\"", "law = \"marimo\"\ntable = \"f.table\"");
+    assert_ne!(replaced, small, "the scenario has a scheme to replace");
     let path = folder.join("scenario.toml");
-    fs::write(&path, described).expect("written");
+    fs::write(&path, replaced).expect("written");
     let table = folder.join("f.table");
     fs::write(&table, &bundled).expect("written");
     succeed(&["check", text(&path)]);
@@ -88,10 +86,7 @@ fn broken_tables_are_refused_by_check_run_and_calibrate() {
     }
     fs::remove_file(&table).expect("removed");
     assert!(refused(&["check", text(&path)]).contains("cannot be read"));
-    assert!(
-        refused(&["calibrate", "marimo", "--check", text(Path::new("no/such.table"))])
-            .contains("no/such.table")
-    );
+    assert!(refused(&["calibrate", "marimo", "--check", text(Path::new("no/such.table"))]).contains("no/such.table"));
     let typo = refused(&["check", text(&path), "--set", "scheme.marimo.table=calibratd"]);
     assert!(typo.contains("did you mean \"calibrated\""), "{typo}");
 }

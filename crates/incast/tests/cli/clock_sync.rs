@@ -4,8 +4,7 @@ use crate::common::{incast, stderr, succeed};
 use serde_json::Value;
 
 /// Small enough to be quick.
-const SMALL: [&str; 9] =
-    ["clock-sync", "--hosts", "10", "--peers", "4", "--windows", "2", "--interval", "4ms"];
+const SMALL: [&str; 9] = ["clock-sync", "--hosts", "10", "--peers", "4", "--windows", "2", "--interval", "4ms"];
 
 fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SMALL.iter().copied().chain(more.iter().copied()).collect()

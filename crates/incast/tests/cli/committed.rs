@@ -65,8 +65,7 @@ fn the_chart_shows_the_numbers_of_the_comparison() {
     let table = table.split_once("<!-- end of table").expect("an end").0;
     let mut points = 0;
     for title in chart.split("<title>").skip(1) {
-        let (scheme, value) =
-            title.split("</title>").next().expect("an end").split_once(": ").expect("a value");
+        let (scheme, value) = title.split("</title>").next().expect("an end").split_once(": ").expect("a value");
         let mut rows = table.lines().filter(|line| line.starts_with(&format!("| {scheme} | ")));
         assert!(rows.any(|row| row.contains(&format!("| {value} |"))), "{scheme}: {value}");
         points += 1;
@@ -103,14 +102,10 @@ fn files_named_in_pages_exist() {
         for name in text.split('`').skip(1).step_by(2) {
             let folder = match name.split_once('/') {
                 Some((first, _)) if first.starts_with("incast-") => repository().join("crates"),
-                Some(("deploy" | "scripts" | "scenarios" | "validation" | "workloads", _)) => {
-                    repository().to_owned()
-                }
+                Some(("deploy" | "scripts" | "scenarios" | "validation" | "workloads", _)) => repository().to_owned(),
                 _ => continue,
             };
-            if !name.contains(|c: char| c.is_whitespace() || "*…<{".contains(c))
-                && !folder.join(name).exists()
-            {
+            if !name.contains(|c: char| c.is_whitespace() || "*…<{".contains(c)) && !folder.join(name).exists() {
                 wrong.push(format!("{}: {name}", path.display()));
             }
         }

@@ -58,10 +58,8 @@ fn pauses_are_written_as_the_peer_writes_them() {
     let results = out.join("results");
     succeed(&["run", "--quiet", "--out", text(&results), "--set", "measure.traces=true", text(&scenario)]);
     let written = fs::read_to_string(results.join("case/timely+seed1/pfc.txt")).expect("pfc.txt");
-    let lines: Vec<Vec<u64>> = written
-        .lines()
-        .map(|line| line.split(' ').map(|word| word.parse().expect("a number")).collect())
-        .collect();
+    let lines: Vec<Vec<u64>> =
+        written.lines().map(|line| line.split(' ').map(|word| word.parse().expect("a number")).collect()).collect();
     let told = |what: u64| lines.iter().filter(|line| line[4] == what).count();
     assert!(told(1) >= 16 && told(0) == told(1), "{written}");
     // The senders are the hosts 2 to 17, with one port each.
@@ -110,9 +108,8 @@ const HTSIM: &str = "../../validation/htsim";
 fn a_connection_matrix_becomes_a_scenario_that_runs() {
     let out = folder("import_htsim");
     let (matrix, scenario) = (format!("{HTSIM}/perm_128n_128c_2MB.cm"), out.join("case.toml"));
-    let arguments = |law| {
-        ["import", "htsim", "--matrix", &matrix, "--law", law, "--out", text(&scenario)].map(str::to_owned)
-    };
+    let arguments =
+        |law| ["import", "htsim", "--matrix", &matrix, "--law", law, "--out", text(&scenario)].map(str::to_owned);
     let run = |arguments: [String; 8]| incast(&arguments.each_ref().map(String::as_str));
     let unknown = run(arguments("dctpc"));
     assert_eq!(unknown.status.code(), Some(2), "{}", stderr(&unknown));
@@ -139,18 +136,7 @@ fn a_connection_matrix_becomes_a_scenario_that_runs() {
     )
     .expect("written");
     let [small, topology, bundles] = [&small, &topology, &bundles].map(|path| text(path));
-    succeed(&[
-        "import",
-        "htsim",
-        "--matrix",
-        small,
-        "--topology",
-        topology,
-        "--law",
-        "swift",
-        "--out",
-        bundles,
-    ]);
+    succeed(&["import", "htsim", "--matrix", small, "--topology", topology, "--law", "swift", "--out", bundles]);
     assert!(out.join("bundles.topology.txt").exists());
     succeed(&["run", "--quiet", "--out", text(&results), bundles]);
     fs::write(topology, "Nodes 9\n").expect("written");
@@ -168,11 +154,7 @@ fn a_connection_matrix_becomes_a_scenario_that_runs() {
         "--force",
     ]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(
-        stderr(&refused).contains("f.topo:1: Nodes: found 9, but the matrix has 8"),
-        "{}",
-        stderr(&refused)
-    );
+    assert!(stderr(&refused).contains("f.topo:1: Nodes: found 9, but the matrix has 8"), "{}", stderr(&refused));
 }
 
 /// What is met stays met: flows alone on both fabrics, and every law's incast of two, to the nanosecond.
@@ -207,10 +189,7 @@ fn the_reference_cases_are_reproduced() {
         assert_eq!((one["met"].as_bool(), one["worst_flow_ns"].as_u64()), (Some(true), Some(0)), "{one}");
         assert_eq!(one["drops"].as_u64(), Some(0));
     }
-    assert!(
-        Path::new(&out).join("incast2_hpcc/incast2_hpcc.toml").exists(),
-        "the imported scenario can be run"
-    );
+    assert!(Path::new(&out).join("incast2_hpcc/incast2_hpcc.toml").exists(), "the imported scenario can be run");
 }
 
 /// The peer's flows are those of ours, and all of ours end; how near they are is what the table is for.

@@ -27,8 +27,7 @@ fn wait_for_runs(results: &Path, count: usize) {
 }
 
 fn modified(runs: &[PathBuf]) -> BTreeMap<PathBuf, SystemTime> {
-    let time =
-        |run: &PathBuf| fs::metadata(run.join("run.json")).and_then(|file| file.modified()).expect("a time");
+    let time = |run: &PathBuf| fs::metadata(run.join("run.json")).and_then(|file| file.modified()).expect("a time");
     runs.iter().map(|run| (run.clone(), time(run))).collect()
 }
 
@@ -54,8 +53,7 @@ fn kill_and_resume() {
 
     let out = folder("killed");
     let results = out.join("long");
-    let mut child =
-        command(&arguments(&out, &long)).stdout(Stdio::null()).spawn().expect("the binary starts");
+    let mut child = command(&arguments(&out, &long)).stdout(Stdio::null()).spawn().expect("the binary starts");
     wait_for_runs(&results, 2);
     child.kill().expect("SIGKILL");
     child.wait().expect("it ends");
@@ -116,8 +114,7 @@ fn a_signal_while_flows_are_made_keeps_what_is_finished() {
     let results = out.join("generation");
     let path = scenario("generation");
     let arguments = ["run", "--quiet", "--jobs", "1", "--out", text(&out), &path];
-    let child =
-        command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let child = command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     wait_for_runs(&results, 1);
     thread::sleep(Duration::from_millis(100));
     signal("TERM", &child);
@@ -162,8 +159,7 @@ fn a_run_that_takes_longer_than_its_limit_fails_and_the_others_go_on() {
     let out = folder("late");
     let results = out.join("generation");
     let path = scenario("generation");
-    let output =
-        incast(&["run", "--quiet", "--jobs", "1", "--run-timeout", "2s", "--out", text(&out), &path]);
+    let output = incast(&["run", "--quiet", "--jobs", "1", "--run-timeout", "2s", "--out", text(&out), &path]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("longer than the 2 s of --run-timeout"), "{}", stderr(&output));
     assert!(!json(&results.join("summary.json"))["rows"].as_array().expect("a list").is_empty());

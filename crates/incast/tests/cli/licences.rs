@@ -74,16 +74,10 @@ fn every_file_has_a_licence() {
             None => lacking.push(name),
         }
     }
-    assert!(
-        lacking.is_empty(),
-        "without a licence: give them SPDX lines or an entry in REUSE.toml: {lacking:#?}"
-    );
+    assert!(lacking.is_empty(), "without a licence: give them SPDX lines or an entry in REUSE.toml: {lacking:#?}");
     for licence in used {
         assert!(ALLOWED.contains(&licence.as_str()), "{licence} is not among {ALLOWED:?}");
-        assert!(
-            repository().join(format!("LICENSES/{licence}.txt")).exists(),
-            "LICENSES has no {licence}.txt"
-        );
+        assert!(repository().join(format!("LICENSES/{licence}.txt")).exists(), "LICENSES has no {licence}.txt");
     }
     let idle: Vec<_> = patterns.iter().filter(|(.., hit)| !hit.get()).map(|(pattern, ..)| pattern).collect();
     assert!(idle.is_empty(), "of no file: {idle:?}");
@@ -98,8 +92,7 @@ fn every_distribution_names_its_holder_licence_and_source() {
         }
     }
     let mut files: Vec<_> = fs::read_dir(repository().join("workloads")).expect("workloads").collect();
-    files
-        .retain(|file| file.as_ref().is_ok_and(|file| file.path().extension().is_some_and(|is| is == "csv")));
+    files.retain(|file| file.as_ref().is_ok_and(|file| file.path().extension().is_some_and(|is| is == "csv")));
     assert_eq!(files.len(), BUILTIN.len(), "a CSV of workloads/ is not bundled");
 }
 
@@ -116,8 +109,7 @@ fn points(name: &str) -> Vec<(f64, f64)> {
 fn readings_follow_from_their_source() {
     let mut packets = points("websearch_pfabric");
     packets[0] = (0.0, 0.0);
-    let to_ten_kilobytes =
-        |(size, share): &(f64, f64)| ((size / 1460.0 * 1500.0 / 1e4).round() * 1e4, *share);
+    let to_ten_kilobytes = |(size, share): &(f64, f64)| ((size / 1460.0 * 1500.0 / 1e4).round() * 1e4, *share);
     assert_eq!(points("websearch"), packets.iter().map(to_ten_kilobytes).collect::<Vec<_>>());
     let mut hadoop = vec![(0.0, 0.0)];
     hadoop.extend(points("homa_w4"));

@@ -19,10 +19,7 @@ fn a_deadlock_fails_its_run_with_the_cycle_named_and_the_others_are_kept() {
     let record = json(&out.join("ring/halts+seed1/run.json"));
     assert_eq!((&record["status"], &record["complete"]), (&"failed".into(), &false.into()));
     assert!(record["error"].as_str().is_some_and(|error| error.starts_with("deadlock of PFC")), "{record}");
-    assert!(
-        record["rows"].as_array().is_some_and(|rows| rows.iter().any(|row| row["pfc_cycles"] == 1)),
-        "{record}"
-    );
+    assert!(record["rows"].as_array().is_some_and(|rows| rows.iter().any(|row| row["pfc_cycles"] == 1)), "{record}");
     let summary = fs::read_to_string(out.join("ring/summary.json")).expect("a summary");
     assert!(summary.contains("\"drops\"") && !summary.contains("\"halts\""), "{summary}");
 }

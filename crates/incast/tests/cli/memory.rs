@@ -152,8 +152,7 @@ fn estimates_are_not_below_what_is_taken_and_at_most_twice_that() {
     let mut wrong = Vec::new();
     for case in CASES {
         let Case { name, topology, switch, mtu, workload, law, duration, drain, measure } = case;
-        let link =
-            if topology.contains("link") { "" } else { "link = { rate = \"100Gbps\", delay = \"1us\" }" };
+        let link = if topology.contains("link") { "" } else { "link = { rate = \"100Gbps\", delay = \"1us\" }" };
         let scenario = format!(
             "name = {name:?}\nduration = {duration:?}\ndrain = {drain:?}\n[topology]\n{topology}\n{link}\n[switch]\n\
              buffer = {{ total = \"16MB\" }}\n{switch}\n[host]\nmtu = {mtu:?}\n[[workload]]\n{workload}\n[[scheme]]\n\

@@ -17,8 +17,7 @@ const LONGEST: Duration = Duration::from_millis(400);
 const LARGEST: u64 = 1 << 30;
 
 /// Keys that name things.
-const NAMES: &[&str] =
-    &["name", "describe", "source", "note", "metric", "scheme", "class", "law", "ratio_to"];
+const NAMES: &[&str] = &["name", "describe", "source", "note", "metric", "scheme", "class", "law", "ratio_to"];
 
 fn scenarios(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -35,10 +34,7 @@ fn scenarios(folder: &Path, found: &mut Vec<PathBuf>) {
 fn leaves(table: &Table, prefix: &str, found: &mut Vec<(String, Value)>) {
     for (key, value) in table {
         // A path cannot have a key that is a path itself.
-        if key.contains('.')
-            || NAMES.contains(&key.as_str())
-            || ["paper", "table", "short"].contains(&key.as_str())
-        {
+        if key.contains('.') || NAMES.contains(&key.as_str()) || ["paper", "table", "short"].contains(&key.as_str()) {
             continue;
         }
         let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
@@ -78,8 +74,7 @@ fn replacements(value: &Value) -> &'static [&'static str] {
 
 /// Loads a scenario with a change and simulates its first run, or as much of it as there is time for.
 fn attempt(path: &Path, set: &(String, String)) -> Result<(), String> {
-    let scenario =
-        Scenario::load_form(path, std::slice::from_ref(set), Form::Short).map_err(|e| e.to_string())?;
+    let scenario = Scenario::load_form(path, std::slice::from_ref(set), Form::Short).map_err(|e| e.to_string())?;
     let runs = scenario.runs();
     // The changed value may be of one scheme.
     let run = runs.iter().find(|run| set.0.contains(&format!("scheme.{}.", run.scheme))).or(runs.first());
@@ -94,8 +89,7 @@ fn attempt(path: &Path, set: &(String, String)) -> Result<(), String> {
 
 #[test]
 fn one_changed_value_ends_in_a_result_or_a_named_error() {
-    let changes =
-        std::env::var("INCAST_MUTATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(CHANGES);
+    let changes = std::env::var("INCAST_MUTATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(CHANGES);
     let mut files = Vec::new();
     scenarios(&Path::new("../../scenarios"), &mut files);
     files.sort();

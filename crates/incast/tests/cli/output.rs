@@ -78,10 +78,7 @@ fn a_table_of_all_runs_says_what_its_rows_are_of() {
     let table = fs::read_to_string(&file).expect("written");
     let mut lines = table.lines();
     let header = lines.next().expect("a header");
-    assert!(
-        header.starts_with("scheme,seed,grid.workload.background.load,source,sequence,class,"),
-        "{header}"
-    );
+    assert!(header.starts_with("scheme,seed,grid.workload.background.load,source,sequence,class,"), "{header}");
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     let is_of = |row: &&Vec<&str>| row[..3] == ["cubic", "2", "0.3"];
     assert!(rows.iter().filter(is_of).count() > 10 && rows.len() > 80, "{}", rows.len());
@@ -151,8 +148,7 @@ fn results_do_not_depend_on_jobs_and_threads() {
         let mut all = vec!["run", "--quiet", "--out", text(&out), &small];
         all.extend(more);
         succeed(&all);
-        let digest =
-            |run: &std::path::PathBuf| json(&run.join("run.json"))["digest"].as_str().map(str::to_owned);
+        let digest = |run: &std::path::PathBuf| json(&run.join("run.json"))["digest"].as_str().map(str::to_owned);
         runs(&out.join("small")).iter().map(|run| digest(run).expect("a digest")).collect()
     };
     let serial = digests("serial", &["--jobs", "1"]);
@@ -184,9 +180,7 @@ fn an_agent_is_run_and_recorded() {
     let mut arguments: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
     arguments.push(&small);
     let checked = succeed(&[&["check"][..], &arguments].concat());
-    for line in
-        ["kind = \"mercury\"", "threshold = \"31KB\"", "cnp_interval = \"12us\"", "cnp_trigger = \"enqueue\""]
-    {
+    for line in ["kind = \"mercury\"", "threshold = \"31KB\"", "cnp_interval = \"12us\"", "cnp_trigger = \"enqueue\""] {
         assert!(checked.contains(&format!("\n{line}\n")), "{line}\n{checked}");
     }
     assert!(checked.contains("dcqcn has in_flight = \"bdp\" and decrease_guard = "), "{checked}");
@@ -195,11 +189,8 @@ fn an_agent_is_run_and_recorded() {
     let agent = &record["scenario"]["scheme"][0]["switch"]["agent"];
     assert_eq!((&agent["threshold"], &agent["marks"]), (&"31KB".into(), &"off".into()), "{record}");
     let rows = json(&out.join("small/summary.json"));
-    let row = rows["rows"]
-        .as_array()
-        .expect("rows")
-        .iter()
-        .find(|row| row["scheme"] == "dcqcn" && row["class"] == "incast");
+    let row =
+        rows["rows"].as_array().expect("rows").iter().find(|row| row["scheme"] == "dcqcn" && row["class"] == "incast");
     let rates = &row.expect("a row")["assigned_gbps"];
     let (least, mean) = (rates["min"].as_f64().expect("sampled"), rates["mean"].as_f64().expect("sampled"));
     assert!(0.0 < least && least <= mean && mean <= 30.0, "{rates}");
@@ -216,16 +207,12 @@ fn lists_are_complete_and_parse() {
         let entry = entries.iter().find(|entry| entry["name"] == known).expect("listed");
         if what == "schemes" || what == "topologies" {
             let parameters = entry["parameters"].as_array().expect("parameters");
-            assert!(
-                !parameters.is_empty() && parameters.iter().all(|row| row["describe"].is_string()),
-                "{entry}"
-            );
+            assert!(!parameters.is_empty() && parameters.iter().all(|row| row["describe"].is_string()), "{entry}");
         }
     }
     // In-switch algorithms stand behind the laws.
     let list: Value = serde_json::from_str(&succeed(&["list", "schemes", "--json"])).expect("JSON");
-    let keys: Vec<&str> =
-        list.as_array().expect("a list").iter().filter_map(|entry| entry["key"].as_str()).collect();
+    let keys: Vec<&str> = list.as_array().expect("a list").iter().filter_map(|entry| entry["key"].as_str()).collect();
     assert!(keys.contains(&"law") && keys.contains(&"switch.agent") && keys.is_sorted(), "{keys:?}");
     assert!(succeed(&["list", "schemes"]).contains("\nswitch.agent mercury  Mercury\n"));
     serde_json::from_str::<Value>(&succeed(&["list", "scenarios", "--json"])).expect("JSON");
@@ -236,11 +223,8 @@ fn lists_are_complete_and_parse() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     for arguments in [&["list", "schemes", "--json"][..], &["list", "workloads"], &["schema"]] {
-        let mut child = command(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
+        let mut child =
+            command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("it ends");
         assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
@@ -287,16 +271,11 @@ fn bundled_scenarios_have_names_everywhere() {
     fs::write(&adapted, shown).expect("a file");
     let of_file = succeed(&["check", text(&adapted), "--short"]);
     // How much memory is available changes from one to the next.
-    let without = |said: &str| {
-        said.lines().filter(|line| !line.ends_with("are available")).map(str::to_owned).collect()
-    };
-    let lines: [Vec<String>; 2] =
-        [without(&succeed(&["check", "first-light", "--short"])), without(&of_file)];
+    let without =
+        |said: &str| said.lines().filter(|line| !line.ends_with("are available")).map(str::to_owned).collect();
+    let lines: [Vec<String>; 2] = [without(&succeed(&["check", "first-light", "--short"])), without(&of_file)];
     assert_eq!(lines[0], lines[1]);
-    assert!(
-        of_file.contains("# nominal load of the most loaded link, headers included\n#   0.4"),
-        "{of_file}"
-    );
+    assert!(of_file.contains("# nominal load of the most loaded link, headers included\n#   0.4"), "{of_file}");
     // With a file beside it.
     assert!(succeed(&["check", "mercury/fig04", "--short"]).contains("name = "));
     assert!(!succeed(&["show", "mercury/fig04.topology"]).is_empty());
@@ -316,9 +295,8 @@ fn bundled_scenarios_have_names_everywhere() {
 fn a_comparison_fits_the_width_that_is_asked_for() {
     let out = folder("widths").join("results");
     let run = |columns: &str, more: &[&str]| {
-        let mut command = command(
-            &[&["run", "first-light", "--short", "--force", "--quiet", "--out", text(&out)], more].concat(),
-        );
+        let mut command =
+            command(&[&["run", "first-light", "--short", "--force", "--quiet", "--out", text(&out)], more].concat());
         let output = command.env("COLUMNS", columns).output().expect("the binary starts");
         assert!(output.status.success(), "{}", stderr(&output));
         String::from_utf8(output.stdout).expect("text")
@@ -326,9 +304,7 @@ fn a_comparison_fits_the_width_that_is_asked_for() {
     for columns in ["80", "100", "140"] {
         let text = run(columns, &["--set", "duration=\"1ms\"", "--set", "warmup=\"0ms\""]);
         let most = columns.parse().expect("a number");
-        for line in
-            text.lines().filter(|line| !line.starts_with("results: ") && !line.starts_with("report: "))
-        {
+        for line in text.lines().filter(|line| !line.starts_with("results: ") && !line.starts_with("report: ")) {
             assert!(line.chars().count() <= most, "{line}");
         }
         assert!(text.contains("\nFCT p99 us\n") && text.contains("verdict: too few seeds (1;"), "{text}");

@@ -62,8 +62,7 @@ fn scenarios(test: &str) -> PathBuf {
     fs::create_dir_all(from.join("tests")).expect("a system");
     fs::copy(scenario("report"), from.join("tests/everything.toml")).expect("copied");
     let small = fs::read_to_string(scenario("small")).expect("a scenario");
-    fs::write(from.join("tests/small.toml"), small.replace("[[scheme]]\nlaw = \"cubic\"", ""))
-        .expect("written");
+    fs::write(from.join("tests/small.toml"), small.replace("[[scheme]]\nlaw = \"cubic\"", "")).expect("written");
     fs::write(from.join("tests/notes.txt"), "no scenario").expect("written");
     fs::write(from.join("of-no-system.toml"), "not read").expect("written");
     from
@@ -78,8 +77,7 @@ fn published_scenarios_are_listed_by_system() {
     assert!(!list.contains("notes") && !list.contains("of-no-system"), "{list}");
     assert_eq!(succeed(&["reproduce", "--from", text(&from)]), list, "nothing runs without a name");
     let json: Value =
-        serde_json::from_str(&succeed(&["reproduce", "--from", text(&from), "--list", "--json"]))
-            .expect("JSON");
+        serde_json::from_str(&succeed(&["reproduce", "--from", text(&from), "--list", "--json"])).expect("JSON");
     assert_eq!(json[0]["scenario"], "tests/everything");
     assert_eq!((json[0]["short"].as_bool(), json[1]["short"].as_bool()), (Some(true), Some(false)));
     // What is bundled is listed from any directory, or there is none.
@@ -90,8 +88,7 @@ fn published_scenarios_are_listed_by_system() {
 fn reproducing_judges_every_claim() {
     let from = scenarios("reproduce_json");
     let out = from.with_file_name("results");
-    let arguments =
-        ["reproduce", "tests", "--short", "--json", "--quiet", "--from", text(&from), "--out", text(&out)];
+    let arguments = ["reproduce", "tests", "--short", "--json", "--quiet", "--from", text(&from), "--out", text(&out)];
     let output = incast(&arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stderr(&output).contains("tests/small: --short has no effect"), "{}", stderr(&output));
@@ -105,14 +102,9 @@ fn reproducing_judges_every_claim() {
     assert_eq!(claims.len(), 4);
     for claim in claims {
         assert_eq!(claim["scenario"], "tests/everything");
-        assert!(
-            claim["claim"].is_string() && claim["published"].is_number() && claim["measured"].is_number()
-        );
+        assert!(claim["claim"].is_string() && claim["published"].is_number() && claim["measured"].is_number());
         let status = claim["status"].as_str().expect("a status");
-        assert!(
-            ["reproduced", "same direction", "inconclusive", "not reproduced"].contains(&status),
-            "{status}"
-        );
+        assert!(["reproduced", "same direction", "inconclusive", "not reproduced"].contains(&status), "{status}");
         assert!(claim["why"].as_str().is_some_and(|why| !why.is_empty()));
     }
     for name in ["report", "small"] {
@@ -149,16 +141,12 @@ fn the_short_forms_of_mercurys_figures_measure_their_claims() {
     let rows = printed["rows"].as_array().expect("rows");
     let least = |scenario: &str, scheme: &str, class: &str| {
         let row = rows.iter().find(|row| {
-            row["scenario"] == scenario
-                && row["scheme"] == scheme
-                && row["class"] == class
-                && row["seed"] == "all"
+            row["scenario"] == scenario && row["scheme"] == scheme && row["class"] == class && row["seed"] == "all"
         });
         row.and_then(|row| row["assigned_gbps"]["min"].as_f64()).expect("sampled")
     };
     // What Mercury is for: the victim keeps its rate, and the culprit does not.
-    let (victim, culprit) =
-        (least("mercury/fig09", "mercury", "F1"), least("mercury/fig09", "mercury", "F2"));
+    let (victim, culprit) = (least("mercury/fig09", "mercury", "F1"), least("mercury/fig09", "mercury", "F2"));
     assert!(victim >= 19.0 && culprit < 5.0, "{victim} and {culprit}");
     // With the paper's Xoff the window alone would do that. Where pauses spread it takes the state of ports: without
     // one that a pause sets, the victim is told to slow down.
@@ -174,16 +162,8 @@ fn the_short_forms_of_polos_slides_measure_their_claims() {
     let printed = succeed(&["reproduce", "polo", "--short", "--json", "--quiet", "--out", text(&out)]);
     let printed: Value = serde_json::from_str(&printed).expect("JSON");
     let claims = printed["claims"].as_array().expect("claims");
-    for name in [
-        "core",
-        "edge",
-        "motivation-core",
-        "motivation-edge-1ms",
-        "incast",
-        "ablation",
-        "websearch",
-        "failure",
-    ] {
+    for name in ["core", "edge", "motivation-core", "motivation-edge-1ms", "incast", "ablation", "websearch", "failure"]
+    {
         let scenario = format!("polo/{name}");
         assert!(claims.iter().any(|claim| claim["scenario"] == scenario.as_str()), "{name}");
     }

@@ -20,12 +20,8 @@ fn tables_are_of_the_numbers_of_the_summary() {
     let results = results("table_numbers");
     let rows = &json(&results.join("summary.json"))["rows"];
     let printed = succeed(&["table", "--markdown", "--columns", "fct_us.max,all:completed", text(&results)]);
-    let pooled: Vec<_> = rows
-        .as_array()
-        .expect("rows")
-        .iter()
-        .filter(|row| row["seed"] == "all" && row["class"] == "all")
-        .collect();
+    let pooled: Vec<_> =
+        rows.as_array().expect("rows").iter().filter(|row| row["seed"] == "all" && row["class"] == "all").collect();
     assert_eq!(pooled.len(), 4, "two schemes at two points");
     for row in pooled {
         let (scheme, value) = (row["scheme"].as_str(), row["fct_us"]["max"].as_f64());

@@ -7,18 +7,16 @@ use incast_lab::{
     trace::{Request, Traced, trace},
 };
 use incast_sim::{
-    fabric::packet::Kind,
     outcome::{EventKind, PacketRecord, Step},
+    packet::Kind,
 };
 use std::{fs, path::Path, process::Command, sync::atomic::AtomicBool};
 
 /// The first run of the scenario, recorded without files: what the files are compared with.
 fn recorded(request: &Request) -> Traced {
-    let scenario =
-        Scenario::load(Path::new(&scenario("trace")), &[]).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = Scenario::load(Path::new(&scenario("trace")), &[]).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::new(scenario, None, &Only::default()).unwrap_or_else(|error| panic!("{error}"));
-    trace(&plan.runs[0], request, &AtomicBool::new(false), &mut |_| ())
-        .unwrap_or_else(|error| panic!("{error}"))
+    trace(&plan.runs[0], request, &AtomicBool::new(false), &mut |_| ()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn flow(name: impl ToString) -> Request {
@@ -50,9 +48,7 @@ fn rows_and_names_lead_to_the_same_flow() {
     assert_eq!(by_row.flow, Some((record.source, record.sequence)));
     let by_name = recorded(&flow(format!("h{}:{}", record.source, record.sequence)));
     assert_eq!(by_name.outcome.packets, by_row.outcome.packets);
-    assert!(
-        by_row.outcome.packets.iter().all(|packet| packet.packet.flow() == (record.source, record.sequence))
-    );
+    assert!(by_row.outcome.packets.iter().all(|packet| packet.packet.flow() == (record.source, record.sequence)));
     // Flows that start later at a source come first in the table: rows are not the order of arrival.
     let last = recorded(&flow(by_row.outcome.flows.len() - 1));
     assert_eq!(last.flow, last.outcome.flows.last().map(|flow| (flow.source, flow.sequence)));
@@ -90,17 +86,8 @@ fn files_and_a_few_lines_come_out() {
     let out = folder("trace_files");
     let (perfetto, pcapng) = (out.join("flow.pftrace"), out.join("flow.pcapng"));
     let scenario = scenario("trace");
-    let arguments = [
-        "trace",
-        &scenario,
-        "--quiet",
-        "--flow",
-        "0",
-        "--perfetto",
-        text(&perfetto),
-        "--pcapng",
-        text(&pcapng),
-    ];
+    let arguments =
+        ["trace", &scenario, "--quiet", "--flow", "0", "--perfetto", text(&perfetto), "--pcapng", text(&pcapng)];
     let output = incast(&arguments);
     let message = stderr(&output);
     assert!(output.status.success(), "{message}");
@@ -110,10 +97,7 @@ fn files_and_a_few_lines_come_out() {
     // The same bytes again, and others of another run.
     let (first, capture) = (fs::read(&perfetto).expect("written"), fs::read(&pcapng).expect("written"));
     succeed(&arguments);
-    assert_eq!(
-        (fs::read(&perfetto).expect("written"), fs::read(&pcapng).expect("written")),
-        (first, capture.clone())
-    );
+    assert_eq!((fs::read(&perfetto).expect("written"), fs::read(&pcapng).expect("written")), (first, capture.clone()));
     succeed(&[&arguments[..], &["--only", "scheme=cubic", "--seed", "2"]].concat());
     assert_ne!(fs::read(&pcapng).expect("written"), capture);
     // A pipe is written to, not replaced.
@@ -185,11 +169,7 @@ impl Capture<'_> {
 fn has_tshark() -> bool {
     let found = Command::new("tshark").arg("--version").output().is_ok();
     if !found {
-        assert_ne!(
-            std::env::var("CI").as_deref(),
-            Ok("true"),
-            "CI needs tshark: scripts/debian.sh installs it"
-        );
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "CI needs tshark: scripts/debian.sh installs it");
         eprintln!("skipped: no tshark to read captures with");
     }
     found
@@ -235,10 +215,7 @@ fn tshark_sees_what_was_simulated() {
     let (source, destination) = (labels.node(record.source), labels.node(record.destination));
     let marked = format!("ip.dsfield.ecn == 3 && tcp.len > 0 && frame.interface_name == \"{destination}\"");
     assert_eq!(way.count(&marked), record.marked_packets as usize);
-    assert_eq!(
-        way.count(&format!("tcp.len > 0 && frame.interface_name == \"{source}\" && ip.dsfield.ecn != 2")),
-        0
-    );
+    assert_eq!(way.count(&format!("tcp.len > 0 && frame.interface_name == \"{source}\" && ip.dsfield.ecn != 2")), 0);
     // Answers say so too, one for each marked packet.
     let echoes = format!("tcp.flags.ece == 1 && frame.interface_name == \"{destination}\"");
     assert_eq!(way.count(&echoes), record.marked_packets as usize);

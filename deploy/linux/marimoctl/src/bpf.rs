@@ -84,9 +84,7 @@ pub fn lacking() -> Option<String> {
         return Some("this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)".into());
     };
     if btf.type_by_name::<types::Struct<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
-        return Some(
-            "this kernel takes no congestion control of BPF (CONFIG_BPF_JIT, CONFIG_BPF_SYSCALL)".into(),
-        );
+        return Some("this kernel takes no congestion control of BPF (CONFIG_BPF_JIT, CONFIG_BPF_SYSCALL)".into());
     }
     let operations = btf.type_by_name::<types::Struct<'_>>("tcp_congestion_ops")?;
     let control = operations.iter().find(|member| member.name.is_some_and(|name| name == "cong_control"))?;
@@ -152,7 +150,7 @@ pub fn rules() -> [(&'static str, &'static str); 5] {
     ]
 }
 
-/// Why this kernel may tell of something in a way that is not heard here, so that a rule would be lost in silence.
+/// Why this kernel may tell of something in a way that is not received here, so that a rule would be lost in silence.
 pub fn unknown() -> Option<String> {
     let new: Vec<_> = operations().into_iter().filter(|name| !OPERATIONS.contains(&name.as_str())).collect();
     if !new.is_empty() {
@@ -162,9 +160,9 @@ pub fn unknown() -> Option<String> {
         ));
     }
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    series(&release).is_none_or(|series| series > NEWEST).then(|| {
-        format!("kernel {release} is newer than {}.{}, the newest that this was tried on", NEWEST.0, NEWEST.1)
-    })
+    series(&release)
+        .is_none_or(|series| series > NEWEST)
+        .then(|| format!("kernel {release} is newer than {}.{}, the newest that this was tried on", NEWEST.0, NEWEST.1))
 }
 
 /// The first two numbers of a release.
@@ -225,10 +223,7 @@ impl Loaded {
     }
     /// What it was loaded with.
     pub fn settings(&self) -> Outcome<Settings> {
-        let bytes = self
-            .map("settings")
-            .lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)
-            .during("cannot read settings")?;
+        let bytes = self.map("settings").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read settings")?;
         bytes.and_then(|bytes| Settings::read(&bytes)).ok_or_else(|| {
             Failure::failed("what is loaded is of another version of marimoctl: unload it with that one")
         })
@@ -244,8 +239,7 @@ impl Loaded {
     }
     /// Which of the two tables is read.
     pub fn active(&self) -> Outcome<usize> {
-        let id =
-            self.map("active").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read active")?;
+        let id = self.map("active").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read active")?;
         let id = id.and_then(|id| Some(u32::from_ne_bytes(id.try_into().ok()?)));
         for (index, name) in TABLES.iter().enumerate() {
             let info = query_info(self.map(name))?;
@@ -259,9 +253,7 @@ impl Loaded {
     pub fn knots(&self) -> Outcome<Knots> {
         let table = self.map(TABLES[self.active()?]);
         let bytes = table.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read the table")?;
-        bytes
-            .and_then(|bytes| Knots::read(&bytes))
-            .ok_or_else(|| Failure::failed("the table has another size"))
+        bytes.and_then(|bytes| Knots::read(&bytes)).ok_or_else(|| Failure::failed("the table has another size"))
     }
     /// Writes the table that nobody reads and then has it read. Returns which one that is.
     pub fn replace(&self, knots: &Knots) -> Outcome<usize> {
@@ -294,9 +286,8 @@ fn query_info(map: &MapHandle) -> Outcome<u32> {
 /// Sum of the counters of all CPUs.
 pub fn counters(map: &impl MapCore) -> Outcome<Counters> {
     let cpus = map.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read counters")?;
-    Counters::sum(&cpus.unwrap_or_default()).ok_or_else(|| {
-        Failure::failed("what is loaded is of another version of marimoctl: unload it with that one")
-    })
+    Counters::sum(&cpus.unwrap_or_default())
+        .ok_or_else(|| Failure::failed("what is loaded is of another version of marimoctl: unload it with that one"))
 }
 
 /// Copies of bpf_marimo in the kernel that are registered no more.
@@ -324,8 +315,7 @@ pub fn copies(registered: Option<&Loaded>) -> Outcome<Copies> {
         let mut counters =
             maps.filter_map(|id| MapHandle::from_map_id(*id).ok()).filter(|map| map.name() == "counters");
         if let Some(counters) = counters.next() {
-            let cpus =
-                counters.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read counters")?;
+            let cpus = counters.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read counters")?;
             // The first two are the same in all versions.
             let open = |cpu: &Vec<u8>| {
                 let number = |at: usize| {

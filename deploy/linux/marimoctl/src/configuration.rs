@@ -6,8 +6,7 @@
 
 use crate::failure::{Failure, Outcome};
 use incast_cc::window::marimo::core::{
-    Config, FROM_EPOCH, FROM_MEMORY, INCREASE_MAX, NEVER, ONE, START_EPOCH, START_MARK, START_STEADY,
-    WINDOW_MAX,
+    Config, FROM_EPOCH, FROM_MEMORY, INCREASE_MAX, NEVER, ONE, START_EPOCH, START_MARK, START_STEADY, WINDOW_MAX,
 };
 
 /// The least window: below two packets a delayed acknowledgement would stop a connection.
@@ -35,14 +34,9 @@ const NAMES: &[(&str, Kind)] = &[
     ("max_decrease", Kind::Q16(0.0, 0.9999, |c, v| c.max_decrease = v)),
     (
         "forget",
-        Kind::Word(&[("true", 1), ("false", 0)], |c, v| {
-            c.rho_after_decrease = if v == 1 { ONE } else { NEVER }
-        }),
+        Kind::Word(&[("true", 1), ("false", 0)], |c, v| c.rho_after_decrease = if v == 1 { ONE } else { NEVER }),
     ),
-    (
-        "decrease_from",
-        Kind::Word(&[("memory", FROM_MEMORY), ("epoch", FROM_EPOCH)], |c, v| c.decrease_from = v),
-    ),
+    ("decrease_from", Kind::Word(&[("memory", FROM_MEMORY), ("epoch", FROM_EPOCH)], |c, v| c.decrease_from = v)),
     ("settle", Kind::Whole(0, 255, |c, v| c.settle = v as u8)),
     ("increase", Kind::Q16(0.0001, 255.0, |c, v| c.increase = v)),
     ("max_increase", Kind::Q16(0.0001, 255.0, |c, v| c.max_increase = v)),
@@ -127,11 +121,7 @@ pub fn one(place: &str, text: &str) -> Outcome<Setting> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(Failure::input(format!("{place}: found {text:?}, allowed is name = value")));
     };
-    Ok(Setting {
-        place: place.into(),
-        name: name.trim().into(),
-        value: value.trim().trim_matches('"').into(),
-    })
+    Ok(Setting { place: place.into(), name: name.trim().into(), value: value.trim().trim_matches('"').into() })
 }
 
 /// The defaults with these settings; of a name that is set twice the last one counts.
@@ -170,15 +160,11 @@ pub fn resolve(settings: &[Setting]) -> Outcome<Config> {
 
 fn apply(config: &mut Config, setting: &Setting) -> Outcome {
     let Setting { place, name, value } = setting;
-    let wrong = |allowed: String| {
-        Err(Failure::input(format!("{place}: {name}: found {value:?}, allowed is {allowed}")))
-    };
+    let wrong =
+        |allowed: String| Err(Failure::input(format!("{place}: {name}: found {value:?}, allowed is {allowed}")));
     let Some((_, kind)) = NAMES.iter().find(|(known, _)| known == name) else {
         let names: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
-        return Err(Failure::input(format!(
-            "{place}: found {name:?}, allowed is one of {}",
-            names.join(", ")
-        )));
+        return Err(Failure::input(format!("{place}: found {name:?}, allowed is one of {}", names.join(", "))));
     };
     match kind {
         Kind::Q16(least, most, set) => match value.parse::<f64>() {
@@ -266,8 +252,7 @@ mod tests {
     fn the_defaults_are_valid_and_survive_their_text() {
         for config in [defaults(), given("rule = settling").expect("allowed")] {
             assert!(Shared::new(config, &LoadTable::calibrated()).is_some());
-            let text: String =
-                describe(&config).iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
+            let text: String = describe(&config).iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
             assert_eq!(describe(&given(&text).expect("allowed")), describe(&config));
         }
     }
@@ -283,10 +268,8 @@ mod tests {
             for value in values {
                 // Both ends may contradict another default; what is not refused must be sound.
                 if let Ok(config) = given(&format!("{name} = {value}")) {
-                    let steep = LoadTable::new(
-                        "steep",
-                        std::array::from_fn(|knot| if knot == 0 { 0 } else { 8 * ONE }),
-                    );
+                    let steep =
+                        LoadTable::new("steep", std::array::from_fn(|knot| if knot == 0 { 0 } else { 8 * ONE }));
                     let shared = Shared::new(config, &steep.expect("sound"));
                     // At the largest threshold no table can cross it.
                     assert!(shared.is_some() || config.decrease_above == 8 * ONE, "{name} = {value}");
@@ -298,10 +281,7 @@ mod tests {
     #[test]
     fn settings_apply_in_any_order_around_the_rule() {
         let config = given("settle = 3\nrule = settling # ours\n\n").expect("allowed");
-        assert_eq!(
-            (config.settle, config.slow_start, config.max_increase),
-            (3, START_MARK, SETTLING_INCREASE * ONE)
-        );
+        assert_eq!((config.settle, config.slow_start, config.max_increase), (3, START_MARK, SETTLING_INCREASE * ONE));
         assert_eq!(given("increase = 4").expect("allowed").max_increase, 4 * ONE);
         assert_eq!(given("increase = 8\nrule = settling").expect("allowed").max_increase, 8 * ONE);
         assert_eq!(given("rule = settling\nmax_increase = 2").expect("allowed").max_increase, 2 * ONE);
@@ -322,8 +302,7 @@ mod tests {
         );
         assert_eq!(refused("settle"), "host.conf line 1: found \"settle\", allowed is name = value");
         assert!(
-            refused("cwnd = 3")
-                .starts_with("host.conf line 1: found \"cwnd\", allowed is one of rule, increase_below")
+            refused("cwnd = 3").starts_with("host.conf line 1: found \"cwnd\", allowed is one of rule, increase_below")
         );
         assert_eq!(
             refused("slow_start = fast"),

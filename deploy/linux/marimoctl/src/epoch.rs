@@ -121,9 +121,7 @@ impl Entry {
     pub fn of_tracepoint(line: &str) -> Option<Self> {
         let (before, fields) = line.split_once(" epoch: ")?;
         let time = before.trim_end().rsplit(' ').next()?.trim_end_matches(':').parse().ok()?;
-        let field = |name: &str| {
-            fields.split_whitespace().find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
-        };
+        let field = |name: &str| fields.split_whitespace().find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
         let number = |name: &str| field(name)?.parse::<u32>().ok();
         let end = |address: &str, port: &str| {
             let port = field(port)?.parse::<u16>().ok()?;
@@ -167,17 +165,10 @@ mod tests {
         record.destination[..4].copy_from_slice(&[10, 0, 0, 2]);
         let entry = Entry::of(&record);
         assert_eq!(entry.connection, "10.0.0.1:40000 > 10.0.0.2:80");
-        assert_eq!(
-            (entry.kind, entry.time, entry.share, entry.rho, entry.window),
-            ("epoch", 1.5, 0.5, 1.0, 2.5)
-        );
+        assert_eq!((entry.kind, entry.time, entry.share, entry.rho, entry.window), ("epoch", 1.5, 0.5, 1.0, 2.5));
         assert_eq!(entry.threshold, None);
         record.family = 10;
-        assert!(
-            Entry::of(&record).connection.starts_with("[a00:1::]:40000"),
-            "{}",
-            Entry::of(&record).connection
-        );
+        assert!(Entry::of(&record).connection.starts_with("[a00:1::]:40000"), "{}", Entry::of(&record).connection);
     }
 
     #[test]

@@ -70,10 +70,7 @@ impl Journal {
             Err(error) => return Err(Failure::failed(format!("cannot read {}: {error}", path.display()))),
         };
         let kept: Self = serde_json::from_slice(&text).map_err(|error| {
-            Failure::failed(format!(
-                "{} is damaged ({error}); move it away to go on without it",
-                path.display()
-            ))
+            Failure::failed(format!("{} is damaged ({error}); move it away to go on without it", path.display()))
         })?;
         let entries = if kept.boot == boot { kept.entries } else { Vec::new() };
         Ok(Self { boot, entries, path })
@@ -89,9 +86,7 @@ impl Journal {
     pub fn add(&mut self, route: &Route, name: &str, registered: &[String]) {
         let (key, name) = (route.key(), name.to_owned());
         let is_same = |entry: &Entry| entry.before().is_some_and(|before| before.key() == key);
-        if let Some(entry) =
-            self.entries.iter_mut().find(|entry| is_same(entry) && entry.is_ours(route, registered))
-        {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| is_same(entry) && entry.is_ours(route, registered)) {
             if !entry.names.contains(&name) {
                 entry.names.push(name);
             }

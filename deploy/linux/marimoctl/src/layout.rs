@@ -168,12 +168,7 @@ mod tests {
     fn structures_have_no_padding_and_survive_their_bytes() {
         assert_eq!(size_of::<Settings>(), 14 * 4 + 4 + 4 + 16);
         assert_eq!(size_of::<Record>(), 2 * 8 + 2 * 16 + 18 * 4 + 6 * 4);
-        let record = Record {
-            time: 7,
-            retransmits: 3,
-            ack: Ack { limited: 1, ..Ack::default() },
-            ..Record::default()
-        };
+        let record = Record { time: 7, retransmits: 3, ack: Ack { limited: 1, ..Ack::default() }, ..Record::default() };
         let read = Record::read(record.bytes()).expect("as long");
         assert_eq!((read.time, read.retransmits, read.ack.limited), (7, 3, 1));
         assert!(Record::read(&record.bytes()[1..]).is_none());

@@ -33,9 +33,7 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
     let _lock = lock::hold()?;
     bpf::mount()?;
     if Loaded::open().is_some() {
-        return Err(Failure::failed(format!(
-            "{NAME} is loaded already (marimoctl status, marimoctl unload)"
-        )));
+        return Err(Failure::failed(format!("{NAME} is loaded already (marimoctl status, marimoctl unload)")));
     }
     if fs::metadata(PINS).is_ok() {
         bpf::remove_pins()?;
@@ -59,9 +57,7 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
         let _ = bpf::remove_pins();
         return Err(failure);
     }
-    say!(
-        "{NAME} is loaded: sysctl -w net.ipv4.tcp_congestion_control={NAME}, or per route with congctl {NAME}"
-    );
+    say!("{NAME} is loaded: sysctl -w net.ipv4.tcp_congestion_control={NAME}, or per route with congctl {NAME}");
     Ok(())
 }
 
@@ -92,8 +88,7 @@ fn config(arguments: &arguments::Load) -> Outcome<Config> {
     let mut settings = Vec::new();
     if let Some(path) = &arguments.config {
         let name = path.display().to_string();
-        let text = fs::read_to_string(path)
-            .map_err(|error| Failure::input(format!("cannot read {name}: {error}")))?;
+        let text = fs::read_to_string(path).map_err(|error| Failure::input(format!("cannot read {name}: {error}")))?;
         settings = configuration::parse(&name, &text)?;
     }
     for given in &arguments.set {

@@ -35,8 +35,7 @@ pub fn hold() -> Outcome<Lock> {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(Failure::failed(format!("cannot make {FOLDER}: {error}"))),
     }
-    let folder =
-        open(FOLDER, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).during(&doing)?;
+    let folder = open(FOLDER, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).during(&doing)?;
     let of = stat(FOLDER).during(&doing)?;
     if of.st_uid != 0 || of.st_mode & 0o077 != 0 {
         return Err(Failure::failed(format!("{FOLDER} is not root's alone (chown root, chmod 700)")));
@@ -53,10 +52,7 @@ pub fn hold() -> Outcome<Lock> {
             // Who has just got it has not said so yet.
             let _ = file.read_to_string(&mut holder);
             let holder = if holder.is_empty() { "another marimoctl" } else { holder.trim() };
-            return Err(Failure::failed(format!(
-                "{holder} has been changing Marimo for {} s",
-                PATIENCE.as_secs()
-            )));
+            return Err(Failure::failed(format!("{holder} has been changing Marimo for {} s", PATIENCE.as_secs())));
         }
         thread::sleep(Duration::from_millis(20));
     }

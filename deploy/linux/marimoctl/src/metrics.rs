@@ -36,8 +36,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = File::from(openat(&folder, &temporary, flags, mode)?);
     // Whatever the mask is: another user collects it.
     fchmod(&file, mode)?;
-    let written =
-        file.write_all(text.as_bytes()).and_then(|()| Ok(renameat(&folder, &temporary, &folder, name)?));
+    let written = file.write_all(text.as_bytes()).and_then(|()| Ok(renameat(&folder, &temporary, &folder, name)?));
     if written.is_err() {
         let _ = unlinkat(&folder, &temporary, AtFlags::empty());
     }
@@ -60,8 +59,7 @@ fn text(status: &Status, default: &str, routes: Option<usize>) -> String {
     let mut text = String::new();
     let form = |name: &str| format!("form=\"{name}\"");
     let (bpf, module) = (form(NAME), form(module::NAME));
-    let loaded =
-        [(bpf.clone(), status.bpf.is_some().into()), (module.clone(), status.module.is_some().into())];
+    let loaded = [(bpf.clone(), status.bpf.is_some().into()), (module.clone(), status.module.is_some().into())];
     metric(&mut text, "loaded", "gauge", "Whether this form of Marimo is loaded.", &loaded);
     let is_default = u64::from(routes::NAMES.contains(&default));
     metric(
@@ -120,16 +118,15 @@ mod tests {
             advice: Vec::new(),
         };
         let text = text(&status, "cubic", Some(0));
-        assert!(
-            text.contains("# TYPE marimo_loaded gauge\nmarimo_loaded{form=\"bpf_marimo\"} 0\n"),
-            "{text}"
-        );
+        assert!(text.contains("# TYPE marimo_loaded gauge\nmarimo_loaded{form=\"bpf_marimo\"} 0\n"), "{text}");
         assert!(text.contains("\nmarimo_default 0\n") && text.contains("\nmarimo_routes 0\n"), "{text}");
         assert!(!text.contains("marimo_connections"), "{text}");
         // The format: comments, and lines of a name, labels and a number.
-        assert!(text.lines().all(|line| line.starts_with("# ")
-            || line.rsplit_once(' ').is_some_and(|(name, value)| {
-                name.starts_with("marimo_") && value.parse::<u64>().is_ok()
-            })));
+        assert!(text.lines().all(|line| {
+            line.starts_with("# ")
+                || line
+                    .rsplit_once(' ')
+                    .is_some_and(|(name, value)| name.starts_with("marimo_") && value.parse::<u64>().is_ok())
+        }));
     }
 }

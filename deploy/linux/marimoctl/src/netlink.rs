@@ -224,8 +224,7 @@ impl Route {
             _ if i32::from(family) == libc::AF_INET6 => "default (IPv6)".into(),
             _ => "default".into(),
         };
-        let length =
-            if self.attribute(libc::RTA_DST).is_some() { format!("/{length}") } else { String::new() };
+        let length = if self.attribute(libc::RTA_DST).is_some() { format!("/{length}") } else { String::new() };
         let metric = if priority == 0 { String::new() } else { format!(" metric {priority}") };
         format!("{address}{length}{metric}")
     }
@@ -263,8 +262,7 @@ impl Prefix {
             return Ok(all.map(|address| Self { address, length: 0 }).to_vec());
         }
         let wrong = || Failure::input(format!("found {text:?}, allowed is 10.0.0.0/8, fd00::/8 or default"));
-        let (address, length) =
-            text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+        let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let most = if address.is_ipv6() { 128 } else { 32 };
         let length = length.map_or(Ok(most), |length| length.parse().map_err(|_| wrong()))?;
@@ -366,10 +364,7 @@ impl Routes {
                     continue;
                 }
                 if flags & libc::NLM_F_DUMP_INTR as u16 != 0 {
-                    return Err(io::Error::new(
-                        io::ErrorKind::Interrupted,
-                        "routes change while they are listed",
-                    ));
+                    return Err(io::Error::new(io::ErrorKind::Interrupted, "routes change while they are listed"));
                 }
                 match kind {
                     // A list that could not be ended says so here.

@@ -76,18 +76,15 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
     crate::load::root()?;
     let _lock = lock::hold()?;
     let registered = registered()?;
-    let name =
-        match &arguments.name {
-            Some(name) => name.as_str(),
-            None => NAMES.into_iter().find(|name| registered.iter().any(|known| known == name)).ok_or_else(
-                || Failure::failed("neither bpf_marimo nor tcp_marimo is loaded (marimoctl load, modprobe)"),
-            )?,
-        };
+    let name = match &arguments.name {
+        Some(name) => name.as_str(),
+        None => NAMES
+            .into_iter()
+            .find(|name| registered.iter().any(|known| known == name))
+            .ok_or_else(|| Failure::failed("neither bpf_marimo nor tcp_marimo is loaded (marimoctl load, modprobe)"))?,
+    };
     if !registered.iter().any(|known| known == name) {
-        return Err(Failure::input(format!(
-            "--name: found {name:?}, allowed is one of {}",
-            registered.join(", ")
-        )));
+        return Err(Failure::input(format!("--name: found {name:?}, allowed is one of {}", registered.join(", "))));
     }
     // All routes are looked up before the first is changed.
     let mut kernel = Routes::open()?;
@@ -95,9 +92,7 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
     let mut found: Vec<&Route> = Vec::new();
     for (text, prefixes) in &prefixes {
         let leads_there = |route: &&Route| {
-            route.is_unicast()
-                && route.table() == table
-                && prefixes.iter().any(|prefix| route.leads_to(prefix))
+            route.is_unicast() && route.table() == table && prefixes.iter().any(|prefix| route.leads_to(prefix))
         };
         let before = found.len();
         found.extend(all.iter().filter(leads_there));
@@ -163,8 +158,7 @@ fn check(route: &Route, all: &[Route]) -> Outcome {
         )));
     }
     let Some(index) = route.advertised_on() else { return Ok(()) };
-    let device =
-        index_to_name(UnixDatagram::unbound().during("cannot ask for a device")?, index).unwrap_or_default();
+    let device = index_to_name(UnixDatagram::unbound().during("cannot ask for a device")?, index).unwrap_or_default();
     let accepts = fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{device}/accept_ra"));
     if accepts.is_ok_and(|accepts| accepts.trim() == "0") {
         // A daemon's.
@@ -187,12 +181,7 @@ pub fn rollback(arguments: &arguments::Rollback) -> Outcome {
     if NAMES.contains(&to.as_str()) || (is_default && !registered.contains(to)) {
         return Err(Failure::input(format!(
             "--to: found {to:?}, allowed is one of {}",
-            registered
-                .iter()
-                .filter(|name| !NAMES.contains(&name.as_str()))
-                .cloned()
-                .collect::<Vec<_>>()
-                .join(", ")
+            registered.iter().filter(|name| !NAMES.contains(&name.as_str())).cloned().collect::<Vec<_>>().join(", ")
         )));
     }
     // Whatever fails, the rest goes on; and all is done before any of it is said: a reader may go away.
@@ -225,16 +214,10 @@ pub fn rollback(arguments: &arguments::Rollback) -> Outcome {
         let several = of_key(&key, &all) > 1;
         let outcome = match all.iter().find(|route| route.is_unicast() && route.key() == key) {
             None => Ok(Some(format!("{}: is gone", describe(&before)))),
-            Some(_) if several => {
-                Err(format!("{}: there are several routes of its metric now", describe(&before)))
-            }
+            Some(_) if several => Err(format!("{}: there are several routes of its metric now", describe(&before))),
             Some(now) if entry.is_ours(now, &registered) => match kernel.replace(&now.with(&control)) {
                 // Only this of it: others may have changed the rest since.
-                Ok(()) => Ok(Some(format!(
-                    "{}: congestion control {}, as before",
-                    describe(now),
-                    in_words(&control)
-                ))),
+                Ok(()) => Ok(Some(format!("{}: congestion control {}, as before", describe(now), in_words(&control)))),
                 Err(error) => Err(format!("{}: the kernel refuses: {error}", describe(now))),
             },
             Some(now) if now.control() == control => Ok(None),

@@ -51,15 +51,10 @@ pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
         said.push(format!("{}: table {:08x}, before {:08x}", module::NAME, checksum(f), checksum(&before)));
     }
     if let (Some(bpf), Some((_, f))) = (&bpf, &for_bpf) {
-        let before =
-            LoadTable::new("loaded", bpf.knots()?.0).during("the table in the kernel is not sound")?;
+        let before = LoadTable::new("loaded", bpf.knots()?.0).during("the table in the kernel is not sound")?;
         let index = bpf.replace(&Knots(*f.knots()))?;
         keep(NAME, &before)?;
-        said.push(format!(
-            "{NAME}: table {:08x}, in slot {index}, before {:08x}",
-            checksum(f),
-            checksum(&before)
-        ));
+        said.push(format!("{NAME}: table {:08x}, in slot {index}, before {:08x}", checksum(f), checksum(&before)));
     }
     for line in said {
         say!("{line}");

@@ -127,11 +127,7 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
         },
         Some(bpf) => {
             say!("{NAME}: {} connections, table {} in slot {}", bpf.connections, bpf.table, bpf.slot);
-            say!(
-                "  without ECN: {}; trace of every ACK: {}",
-                bpf.fallback,
-                if bpf.trace_acks { "on" } else { "off" }
-            );
+            say!("  without ECN: {}; trace of every ACK: {}", bpf.fallback, if bpf.trace_acks { "on" } else { "off" });
             let list = |pairs: Vec<String>| pairs.join(", ");
             say!("  {}", list(bpf.config.iter().map(|(name, value)| format!("{name} = {value}")).collect()));
             let counters = serde_json::to_value(bpf.counters).during("cannot write")?;
@@ -155,12 +151,7 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
     match &status.module {
         None => say!("{}: not loaded", module::NAME),
         Some(of) => {
-            say!(
-                "{}: source {}, table {}",
-                module::NAME,
-                of.source_version.as_deref().unwrap_or("?"),
-                of.table
-            );
+            say!("{}: source {}, table {}", module::NAME, of.source_version.as_deref().unwrap_or("?"), of.table);
             let pairs: Vec<_> = of.counters.iter().map(|(name, count)| format!("{name} {count}")).collect();
             say!("  {}", pairs.join(", "));
             let starts = of.counters.get("starts").copied().unwrap_or_default();
@@ -186,7 +177,7 @@ fn advice(sysctl: impl Fn(&str) -> Option<String>) -> Vec<String> {
     }
     if number("tcp_ecn") == Some(0) && number("tcp_syncookies").is_some_and(|on| on != 0) {
         advice.push(
-            "net.ipv4.tcp_ecn = 0: a listener that answers with a SYN cookie forgets ECN, and its peers hear of no \
+            "net.ipv4.tcp_ecn = 0: a listener that answers with a SYN cookie forgets ECN, and its peers receive no \
              mark; 1 or 2 there"
                 .into(),
         );
@@ -231,8 +222,7 @@ mod tests {
                 ("tcp_slow_start_after_idle", idle.to_owned()),
                 ("tcp_syncookies", cookies.to_owned()),
             ];
-            let lines =
-                advice(|name| all.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()));
+            let lines = advice(|name| all.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()));
             lines.iter().map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(of("2\n", "0\n", "1\n", "1\n"), Vec::<String>::new());

@@ -18,9 +18,7 @@ pub fn read(path: &Path) -> Outcome<LoadTable> {
         .and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text))
         .map_err(|error| Failure::input(format!("cannot read {name}: {error}")))?;
     if text.len() as u64 > MOST_BYTES {
-        return Err(Failure::input(format!(
-            "{name}: found more than {MOST_BYTES} bytes, allowed is a table"
-        )));
+        return Err(Failure::input(format!("{name}: found more than {MOST_BYTES} bytes, allowed is a table")));
     }
     LoadTable::parse(&name.to_string(), &text).map_err(|error| Failure::input(format!("{name} {error}")))
 }
@@ -48,9 +46,7 @@ mod tests {
     fn a_table_must_cross_the_thresholds_in_force() {
         let config = Config { decrease_above: 2 * ONE, ..configuration::defaults() };
         assert!(check("t", &LoadTable::linear(), configuration::defaults()).is_ok());
-        let Err(Failure::BadInput(message)) = check("t", &LoadTable::linear(), config) else {
-            panic!("refused")
-        };
+        let Err(Failure::BadInput(message)) = check("t", &LoadTable::linear(), config) else { panic!("refused") };
         assert!(message.starts_with("t: found f from 0.6 to 1.2, allowed is from below"), "{message}");
         assert!(message.ends_with("decrease_above, 2"), "{message}");
     }

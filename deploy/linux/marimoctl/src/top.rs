@@ -76,17 +76,7 @@ impl Table {
         writeln!(
             to,
             "{:<47} {:>7} {:>8} {:>6} {:>6} {:>8} {:>5} {:>8} {:>7} {:>4} {:>4}",
-            "connection",
-            "epochs",
-            "epochs/s",
-            "share",
-            "load",
-            "window",
-            "cwnd",
-            "srtt us",
-            "retrans",
-            "loss",
-            "rto"
+            "connection", "epochs", "epochs/s", "share", "load", "window", "cwnd", "srtt us", "retrans", "loss", "rto"
         )?;
         let mut rows: Vec<_> = self.rows.values().collect();
         rows.sort_by(|a, b| b.newest.rho.total_cmp(&a.newest.rho));
@@ -190,8 +180,7 @@ fn show(arguments: &arguments::Top, mut next: impl FnMut(f64) -> Outcome<Vec<Ent
         Err(error) => Err(error).during("cannot write"),
     };
     loop {
-        let over =
-            STOP.load(Ordering::Relaxed) || seconds.is_some_and(|most| start.elapsed().as_secs() >= most);
+        let over = STOP.load(Ordering::Relaxed) || seconds.is_some_and(|most| start.elapsed().as_secs() >= most);
         for entry in next(since)? {
             if arguments.json {
                 let line = serde_json::to_string(&entry).during("cannot write")?;
@@ -230,15 +219,7 @@ mod tests {
     use crate::layout;
 
     fn entry(kind: u32, port: u32, epochs: u32, time: u64) -> Entry {
-        Entry::of(&Record {
-            kind,
-            epochs,
-            time,
-            family: 2,
-            source_port: port,
-            rho: port,
-            ..Record::default()
-        })
+        Entry::of(&Record { kind, epochs, time, family: 2, source_port: port, rho: port, ..Record::default() })
     }
 
     #[test]

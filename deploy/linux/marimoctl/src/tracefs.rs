@@ -24,10 +24,7 @@ impl Instance {
     /// Makes one.
     pub fn new() -> Outcome<Self> {
         let Some(place) = PLACES.iter().map(Path::new).find(|place| place.join("instances").is_dir()) else {
-            return Err(Failure::failed(format!(
-                "tracefs is not mounted: mount -t tracefs tracefs {}",
-                PLACES[0]
-            )));
+            return Err(Failure::failed(format!("tracefs is not mounted: mount -t tracefs tracefs {}", PLACES[0])));
         };
         let folder = place.join("instances").join(format!("marimoctl-{}", std::process::id()));
         fs::create_dir(&folder).during(format!("cannot make {}", folder.display()))?;

@@ -3,8 +3,7 @@
 use std::{fs, path::PathBuf, process::Command};
 
 fn refused(arguments: &[&str]) -> String {
-    let done =
-        Command::new(env!("CARGO_BIN_EXE_marimoctl")).args(arguments).output().expect("built by cargo");
+    let done = Command::new(env!("CARGO_BIN_EXE_marimoctl")).args(arguments).output().expect("built by cargo");
     let said = String::from_utf8(done.stderr).expect("text");
     assert_eq!(done.status.code(), Some(2), "{arguments:?}: {said}");
     assert!(done.stdout.is_empty());
@@ -22,15 +21,9 @@ fn a_configuration_names_its_line() {
     let path = file("host.conf", "rule = settling\n\ntarget = 99 # too much\n");
     let path = path.to_str().expect("text");
     let said = refused(&["load", "--config", path]);
-    assert!(
-        said.starts_with(&format!("marimoctl load: {path} line 3: target: found \"99\", allowed is ")),
-        "{said}"
-    );
+    assert!(said.starts_with(&format!("marimoctl load: {path} line 3: target: found \"99\", allowed is ")), "{said}");
     let said = refused(&["load", "--set", "min_window=1"]);
-    assert!(
-        said.contains("--set: min_window: found \"1\", allowed is a whole number from 2 to 65535"),
-        "{said}"
-    );
+    assert!(said.contains("--set: min_window: found \"1\", allowed is a whole number from 2 to 65535"), "{said}");
     let said = refused(&["load", "--set", "min_window"]);
     assert!(said.contains("allowed is name = value"), "{said}");
     let said = refused(&["load", "--config", "no/such.conf"]);

@@ -51,10 +51,7 @@ fn own_namespaces() {
     unsafe {
         assert_eq!(libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWNET), 0);
         let private = libc::MS_REC | libc::MS_PRIVATE;
-        assert_eq!(
-            libc::mount(none.as_ptr(), slash.as_ptr(), std::ptr::null(), private, std::ptr::null()),
-            0
-        );
+        assert_eq!(libc::mount(none.as_ptr(), slash.as_ptr(), std::ptr::null(), private, std::ptr::null()), 0);
         assert_eq!(libc::mount(bpf.as_ptr(), place.as_ptr(), bpf.as_ptr(), 0, std::ptr::null()), 0);
         // Kept tables end with the test, too.
         let (tmpfs, kept) = (text("tmpfs"), text("/var/lib"));

@@ -5,7 +5,7 @@ const US: fn(u64) -> Time = Time::from_us;
 
 /// The paper's rate, and the base RTT at which its constants are taken to be scaled.
 fn path() -> Path {
-    Path { rate: Rate::from_gbps(40), base_rtt: US(10), mss: 1000, wire_mss: 1000, rto_min: Time::from_ms(1) }
+    Path::new(Rate::from_gbps(40), US(10), 1000, 1000)
 }
 
 fn given(given: &[(&str, &str)]) -> Vec<(String, Raw)> {
@@ -386,15 +386,13 @@ fn a_guard_keeps_cuts_apart_but_not_what_else_notifications_do() {
 
     let values = Dcqcn::values(&Dcqcn::resolve(&path(), &given(guarded)).expect("allowed"));
     assert!(values.contains(&("decrease_guard", Raw::Text("cnp-interval".into()))));
-    let refused =
-        Dcqcn::resolve(&path(), &given(&[("decrease_guard", "cnp")])).expect_err("refused").to_string();
+    let refused = Dcqcn::resolve(&path(), &given(&[("decrease_guard", "cnp")])).expect_err("refused").to_string();
     assert!(refused.contains("or \"cnp-interval\""), "{refused}");
 }
 
 #[test]
 fn mistakes_are_refused() {
-    let refused =
-        |values: &[(&str, &str)]| Dcqcn::resolve(&path(), &given(values)).expect_err("refused").to_string();
+    let refused = |values: &[(&str, &str)]| Dcqcn::resolve(&path(), &given(values)).expect_err("refused").to_string();
     assert!(refused(&[("variant", "nic")]).contains("\"paper\" \"mellanox\""));
     assert!(refused(&[("increase_timer", "0us")]).contains("at least 10ns"));
     assert!(refused(&[("byte_counter", "0B")]).contains("at least 1B"));

@@ -107,14 +107,14 @@ crate::parameters!(Parameters {
         source: "Blitz, SIGCOMM 2018: \"a receiver of n senders\""
     },
     active: Active {
-        doc: "When a sender counts: while a message of its is open, or if it was also heard of in the last \
+        doc: "When a sender counts: while a message of its is open, or if a packet of its arrived in the last \
             `idle_after`.",
         default: "\"recent\"",
         value: |_| Active::Recent,
         source: "ours; \"open\" is Blitz, SIGCOMM 2018: \"when a sender completes\""
     },
     idle_after: Period {
-        doc: "A sender that was not heard of for so long does not count; nor less than the time of two of \
+        doc: "A sender of which nothing arrived for so long does not count; nor less than the time of two of \
             its packets, nor while the receiver's link is busy with others, whose queue its packets may stand in.",
         default: "4 base RTT",
         value: |path| Period::of(path.base_rtt.saturating_mul(4)),
@@ -177,7 +177,7 @@ crate::parameters!(Parameters {
         source: "ours; \"sender\" is Blitz, SIGCOMM 2018: \"cut its rate by a factor of n\""
     },
     initial: f64 {
-        doc: "Part of the link that a flow takes before it has heard of its share.",
+        doc: "Part of the link that a flow takes before it knows its share.",
         default: "1",
         value: |_| 1.0,
         allowed: "in (0, 1]",
@@ -443,8 +443,7 @@ impl ReceiverDriven for Dasr {
         Receiver::new(constants.clone(), path)
     }
     fn receiver_values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
-        const KEYS: [&str; 6] =
-            ["count", "active", "idle_after", "advertise", "advertise_interval", "look_ahead_for"];
+        const KEYS: [&str; 6] = ["count", "active", "idle_after", "advertise", "advertise_interval", "look_ahead_for"];
         let values = constants.parameters.values();
         values.into_iter().filter(|(key, _)| KEYS.contains(key)).collect()
     }

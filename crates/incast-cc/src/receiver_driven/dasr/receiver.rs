@@ -244,9 +244,7 @@ impl Receiver {
         let least = self.packet.mul_f64(LEAST_PACKETS / part);
         // While others' packets arrive, its own may stand behind them.
         let others = self.busy - flow.busy;
-        flow.last_arrival
-            .saturating_add(self.parameters().idle_after.time().max(least))
-            .saturating_add(others)
+        flow.last_arrival.saturating_add(self.parameters().idle_after.time().max(least)).saturating_add(others)
     }
 
     /// Looks at what part of the link acknowledgements take, once in a while. What is left to them is the largest part of
@@ -291,8 +289,7 @@ impl Receiver {
         }
         if advertised > 0 || self.limited > 0 {
             let busy = self.frame.saturating_mul(ADVERTISED * advertised);
-            self.next_advertisement =
-                now.saturating_add(self.parameters().advertise_interval.time().max(busy));
+            self.next_advertisement = now.saturating_add(self.parameters().advertise_interval.time().max(busy));
         }
     }
 
@@ -434,8 +431,7 @@ impl ReceiverScheduler for Receiver {
     fn next_timer(&self) -> Time {
         let deadline = self.idle_deadlines.peek().map_or(Time::MAX, |Reverse((time, _))| *time);
         let group = self.groups.iter().map(|group| group.until).min().unwrap_or(Time::MAX);
-        let advertises =
-            self.changed && self.parameters().advertise == Advertise::Changes && !self.parties.is_empty();
+        let advertises = self.changed && self.parameters().advertise == Advertise::Changes && !self.parties.is_empty();
         let advertisement = if advertises { self.next_advertisement } else { Time::MAX };
         deadline.min(group).min(advertisement)
     }

@@ -13,7 +13,7 @@ fn at(us: u64) -> Time {
 
 /// A packet takes 1 us, an RTT eight.
 fn path() -> Path {
-    Path { rate: Rate::from_gbps(8), base_rtt: at(8), mss: MSS, wire_mss: MSS, rto_min: Time::from_ms(1) }
+    Path::new(Rate::from_gbps(8), at(8), MSS, MSS)
 }
 
 fn text(text: &str) -> Raw {
@@ -76,16 +76,8 @@ impl Script {
         if let Some(tag) = tag {
             self.receiver.on_tag(now, flow, tag.tag());
         }
-        let arrival = Arrival {
-            now,
-            flow,
-            position: 0,
-            bytes: MSS,
-            expected: 0,
-            remaining: 1,
-            marked: false,
-            duplicate: false,
-        };
+        let arrival =
+            Arrival { now, flow, position: 0, bytes: MSS, expected: 0, remaining: 1, marked: false, duplicate: false };
         self.with(|receiver, send| receiver.on_data(&arrival, send));
     }
 
@@ -172,8 +164,7 @@ fn telling_takes_a_tenth_of_the_link_at_most() {
     let path = Path { wire_mss: MSS + 82, ..path() };
     let mut receiver = Receiver::new(constants(&[("active", text("open"))]), &path);
     for flow in 0..65 {
-        receiver
-            .on_flow(&NewFlow { now: at(0), flow, source: flow, bytes: 1_000_000, mss: MSS }, &mut |_, _| ());
+        receiver.on_flow(&NewFlow { now: at(0), flow, source: flow, bytes: 1_000_000, mss: MSS }, &mut |_, _| ());
     }
     let mut said = 0;
     receiver.on_end(at(1), 64, End::Complete, &mut |_, _| said += 1);
@@ -247,9 +238,7 @@ fn who_is_not_heard_of_does_not_count_and_does_again() {
 /// What the receiver itself sends is acknowledged on the link that it shares out.
 #[test]
 fn acknowledgements_have_their_part() {
-    for (given, parts) in
-        [(vec![], 2.0 / (1.0 - 13.0 / 128.0)), (vec![("count_acks", Raw::Flag(false))], 2.0)]
-    {
+    for (given, parts) in [(vec![], 2.0 / (1.0 - 13.0 / 128.0)), (vec![("count_acks", Raw::Flag(false))], 2.0)] {
         let mut script = Script::new(&given);
         script.open_all([1, 2]);
         for us in 1..100 {
@@ -283,11 +272,7 @@ fn what_some_cannot_use_others_get() {
     // All are held back: nobody could use what is left.
     script.data(at(25), 3, limit(0.2));
     script.until(at(32));
-    assert!(
-        (0..4).all(|flow| script.parts(flow) <= 4.0),
-        "{:?}",
-        [0, 1, 2, 3].map(|flow| script.parts(flow))
-    );
+    assert!((0..4).all(|flow| script.parts(flow) <= 4.0), "{:?}", [0, 1, 2, 3].map(|flow| script.parts(flow)));
     close(script.parts(0), 4.0);
     // And none is.
     (0..4).for_each(|flow| script.data(at(33), flow, limit(1.0)));
@@ -492,9 +477,7 @@ fn golden() {
         } else if us % 10 == 0 && us < 180 {
             script.end(now, (us as u32 - 100) / 10);
         } else {
-            (0..8)
-                .filter(|flow| u64::from(*flow) * 10 + 100 > us)
-                .for_each(|flow| script.data(now, flow, None));
+            (0..8).filter(|flow| u64::from(*flow) * 10 + 100 > us).for_each(|flow| script.data(now, flow, None));
         }
         for (flow, parts) in script.said() {
             rates[flow as usize] = 8.0 / parts;

@@ -52,12 +52,7 @@ impl Setting for Cutoffs {
 /// U = round(P Σ min(s, R) / Σ s) in 1 to P − 1, unless `count` gives the number.
 ///
 /// Cutoff i is the smallest size up to which messages have i/U of the unscheduled bytes.
-pub(super) fn split(
-    priorities: u64,
-    count: Option<u64>,
-    rtt_bytes: u64,
-    sizes: &[SizeClass],
-) -> (u64, Cutoffs) {
+pub(super) fn split(priorities: u64, count: Option<u64>, rtt_bytes: u64, sizes: &[SizeClass]) -> (u64, Cutoffs) {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable_by_key(|class| class.bytes);
     let unscheduled_bytes = |class: &SizeClass| class.flows * class.bytes.min(rtt_bytes) as f64;
@@ -70,9 +65,7 @@ pub(super) fn split(
     let mut sum = 0.0;
     for class in &sizes {
         sum += unscheduled_bytes(class);
-        while cutoffs.len() as u64 + 1 < count
-            && sum * count as f64 >= unscheduled * (cutoffs.len() + 1) as f64
-        {
+        while cutoffs.len() as u64 + 1 < count && sum * count as f64 >= unscheduled * (cutoffs.len() + 1) as f64 {
             cutoffs.push(class.bytes);
         }
     }

@@ -27,8 +27,8 @@ pub use scheduler::Receiver;
 use crate::{
     Path,
     law::{
-        Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SendOrder,
-        SenderLaw, SizeClass, Transport,
+        Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SendOrder, SenderLaw,
+        SizeClass, Transport,
     },
     message::{self, DataTag, Instruction},
     parameters::{Condition, ParameterError, Period, Raw, Setting, chosen},
@@ -292,8 +292,7 @@ fn derive(mut parameters: Parameters, is_given: &dyn Fn(&str) -> bool) -> Result
     let own = u64::from(parameters.control == ControlAt::Own);
     let data = parameters.priorities.saturating_sub(own);
     if own == 1 && data < 2 {
-        let message =
-            format!("found \"separate\" with {} priorities, allowed is \"shared\"", parameters.priorities);
+        let message = format!("found \"separate\" with {} priorities, allowed is \"shared\"", parameters.priorities);
         return Err(wrong("control", message));
     }
     let most = (data - 1).max(1);
@@ -338,8 +337,7 @@ impl SenderLaw for Homa {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const CAPABILITIES: LawCapabilities =
-        LawCapabilities { signals: true, priorities: true, ..LawCapabilities::NONE };
+    const CAPABILITIES: LawCapabilities = LawCapabilities { signals: true, priorities: true, ..LawCapabilities::NONE };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("incast_threshold", "incast_control", &["counted"]),
         Condition::new("incast_unscheduled", "incast_control", &["counted", "marked"]),
@@ -463,10 +461,7 @@ impl ReceiverDriven for Homa {
     /// How many of the message's packets are unscheduled: each data packet says so, as in the Linux implementation.
     #[inline]
     fn tag(&self) -> Option<DataTag> {
-        u16::try_from(self.unscheduled / self.constants.mss)
-            .ok()
-            .filter(|packets| *packets < 1 << 15)
-            .map(DataTag::new)
+        u16::try_from(self.unscheduled / self.constants.mss).ok().filter(|packets| *packets < 1 << 15).map(DataTag::new)
     }
     /// A GRANT or a RESEND.
     fn on_message(&mut self, _now: Time, message: Instruction) -> Option<Instruction> {

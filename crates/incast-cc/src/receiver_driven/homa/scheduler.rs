@@ -285,8 +285,7 @@ impl ReceiverScheduler for Receiver {
             overdue: false,
             timed: false,
         };
-        let (source, flow, bytes, wants_grants) =
-            (new.source, new.flow, message.remaining(), message.wants_grants());
+        let (source, flow, bytes, wants_grants) = (new.source, new.flow, message.remaining(), message.wants_grants());
         self.expected += message.before_others();
         let place = self.messages.insert(flow, message);
         if wants_grants {

@@ -13,13 +13,7 @@ fn at(us: u64) -> Time {
 
 /// RTTbytes of four packets.
 fn path() -> Path {
-    Path {
-        rate: Rate::from_gbps(10),
-        base_rtt: Time::from_ns(3_200),
-        mss: MSS,
-        wire_mss: MSS,
-        rto_min: Time::from_ms(1),
-    }
+    Path::new(Rate::from_gbps(10), Time::from_ns(3_200), MSS, MSS)
 }
 
 fn resolve(given: &[(&str, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -138,8 +132,7 @@ fn what_is_missing_is_not_granted_anew() {
 #[test]
 fn the_shortest_ones_are_granted_one_of_each_sender() {
     let mut script = Script::new(&[("overcommitment", Raw::Integer(2))]);
-    let (long, middle, short) =
-        (script.open(at(0), 1, 100), script.open(at(0), 2, 50), script.open(at(0), 2, 20));
+    let (long, middle, short) = (script.open(at(0), 1, 100), script.open(at(0), 2, 50), script.open(at(0), 2, 20));
     assert_eq!(script.data(at(1), long, 0), [grant(long, 5, 7)]);
     // The shorter one of sender 2 is its only active one, and above the long one.
     assert_eq!(script.data(at(1), middle, 0), []);
@@ -280,10 +273,7 @@ fn unscheduled_data_goes_by_size_or_by_what_is_left() {
     let of_size = |bytes| start(std::slice::from_ref(&cutoffs), bytes).priority(0, false);
     assert_eq!([1, 500, 501, 3_000, 3_001, 1 << 40].map(of_size), [0, 0, 1, 2, 3, 3].map(Some));
     let law = start(std::slice::from_ref(&cutoffs), 9_000);
-    assert_eq!(
-        [0, 3_000, 4_000, 8_000].map(|position| law.priority(position, false)),
-        [Some(3), Some(3), None, None]
-    );
+    assert_eq!([0, 3_000, 4_000, 8_000].map(|position| law.priority(position, false)), [Some(3), Some(3), None, None]);
     assert_eq!(law.unscheduled(), 4_000);
     let law = start(&[cutoffs, ("unscheduled_by", text("remaining"))], 12_000);
     let levels = [0, 3_000, 4_000, 7_000, 8_000, 9_000, 11_000].map(|position| law.priority(position, false));
@@ -334,9 +324,7 @@ fn parameters_that_contradict_each_other_are_refused() {
     assert!(refused(&[("cutoffs", Raw::Integer(3))]).contains("expected sizes"));
     assert!(refused(&[two, ("priorities", Raw::Integer(2))]).contains("allowed is 1 to 1 of 2"));
     assert!(refused(&[("priorities", Raw::Integer(9))]).contains("1 to 8"));
-    assert!(
-        refused(&[("priorities", Raw::Integer(1)), ("control", text("separate"))]).contains("\"shared\"")
-    );
+    assert!(refused(&[("priorities", Raw::Integer(1)), ("control", text("separate"))]).contains("\"shared\""));
     assert!(refused(&[("overcommitment", Raw::Integer(0))]).contains("at least 1"));
     // One priority serves for all; Polo's evaluation has two active messages and 12 packets.
     let one = constants(&[("priorities", Raw::Integer(1))]);

@@ -26,10 +26,7 @@ pub use receiver::Receiver;
 use super::Profile;
 use crate::{
     Path,
-    law::{
-        Acknowledges, Framing, LawCapabilities, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw,
-        Transport,
-    },
+    law::{Acknowledges, Framing, LawCapabilities, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw, Transport},
     message::Instruction,
     parameters::{ParameterError, Period, Raw, chosen},
 };

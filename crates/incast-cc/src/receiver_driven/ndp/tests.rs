@@ -12,7 +12,7 @@ fn at(us: u64) -> Time {
 
 /// A full packet takes a microsecond.
 fn path() -> Path {
-    Path { rate: Rate::from_gbps(8), base_rtt: at(20), mss: 936, wire_mss: 1000, rto_min: Time::from_ms(1) }
+    Path::new(Rate::from_gbps(8), at(20), 936, 1000)
 }
 
 fn receiver(given: &[(String, Raw)]) -> Receiver {
@@ -198,17 +198,9 @@ fn golden_trajectory() {
     // When, of which flow, which packet, whether whole.
     let mut script: VecDeque<(u64, u32, u64, bool)> = VecDeque::new();
     for packet in 0..4 {
-        (0..3).for_each(|flow| {
-            script.push_back((10 + packet, flow, packet, (packet + u64::from(flow)) % 3 != 2))
-        });
+        (0..3).for_each(|flow| script.push_back((10 + packet, flow, packet, (packet + u64::from(flow)) % 3 != 2)));
     }
-    script.extend([
-        (30, 0, 2, true),
-        (31, 1, 1, true),
-        (32, 0, 4, true),
-        (120, 1, 4, true),
-        (121, 1, 5, false),
-    ]);
+    script.extend([(30, 0, 2, true), (31, 1, 1, true), (32, 0, 4, true), (120, 1, 4, true), (121, 1, 5, false)]);
     (0..3).for_each(|flow| open(&mut receiver, flow));
     for _ in 0..60 {
         let timer = receiver.next_timer();
@@ -216,11 +208,7 @@ fn golden_trajectory() {
         let (now, cause, sent) = match script.pop_front_if(|_| next <= timer) {
             Some((us, flow, packet, whole)) => {
                 let what = if whole { "data" } else { "header" };
-                (
-                    at(us),
-                    format!("{what} {packet} of {flow}"),
-                    arrive(&mut receiver, at(us), flow, packet, whole),
-                )
+                (at(us), format!("{what} {packet} of {flow}"), arrive(&mut receiver, at(us), flow, packet, whole))
             }
             None if timer < at(200) => {
                 let (now, sent) = fire(&mut receiver);

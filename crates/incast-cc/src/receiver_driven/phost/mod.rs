@@ -24,8 +24,8 @@ pub use scheduler::Receiver;
 use crate::{
     Path,
     law::{
-        Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SendOrder,
-        SenderLaw, Transport,
+        Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SendOrder, SenderLaw,
+        Transport,
     },
     message::{self, Instruction},
     parameters::{ParameterError, Period, Raw, chosen},
@@ -196,8 +196,7 @@ impl SenderLaw for Phost {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const CAPABILITIES: LawCapabilities =
-        LawCapabilities { signals: true, priorities: true, ..LawCapabilities::NONE };
+    const CAPABILITIES: LawCapabilities = LawCapabilities { signals: true, priorities: true, ..LawCapabilities::NONE };
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let mss = u64::from(path.mss.max(1));

@@ -273,9 +273,7 @@ impl ReceiverScheduler for Receiver {
             self.timers.pop();
             let Some(place) = self.place(handle) else { continue };
             self.flows[place].timed = false;
-            if self.flows[place].ready.is_none()
-                && self.flows[place].wake(&self.constants, self.under_way) <= now
-            {
+            if self.flows[place].ready.is_none() && self.flows[place].wake(&self.constants, self.under_way) <= now {
                 self.start_over(place, now);
             }
             self.settle(place);

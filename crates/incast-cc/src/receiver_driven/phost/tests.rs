@@ -14,7 +14,7 @@ fn at(us: u64) -> Time {
 
 /// A packet takes 1 us, and the path is the paper's: 8 us.
 fn path() -> Path {
-    Path { rate: Rate::from_gbps(8), base_rtt: at(8), mss: MSS, wire_mss: MSS, rto_min: Time::from_ms(1) }
+    Path::new(Rate::from_gbps(8), at(8), MSS, MSS)
 }
 
 fn text(text: &str) -> Raw {
@@ -229,14 +229,10 @@ fn a_flow_that_ends_gets_nothing_more() {
         let mut script = Script::new(&[("scheduling", text(scheduling))]);
         let (one, other) = (script.open(at(0), 1, 20), script.open(at(0), 2, 30));
         assert_eq!(script.tokens(1), [(0, one, 8)]);
-        script
-            .receiver
-            .on_end(at(1), one, End::Abandoned, &mut |flow, message| panic!("{message:?} for {flow}"));
+        script.receiver.on_end(at(1), one, End::Abandoned, &mut |flow, message| panic!("{message:?} for {flow}"));
         assert_eq!(script.tokens(2), [(1, other, 8), (2, other, 9)]);
         script.data(at(2), one, 8, Some(8));
-        script
-            .receiver
-            .on_end(at(3), other, End::Abandoned, &mut |flow, message| panic!("{message:?} for {flow}"));
+        script.receiver.on_end(at(3), other, End::Abandoned, &mut |flow, message| panic!("{message:?} for {flow}"));
         assert_eq!(script.token(), None);
     }
 }

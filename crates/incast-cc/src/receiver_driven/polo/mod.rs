@@ -31,8 +31,8 @@ use crate::scheduler::{Arrival, End, NewFlow, ReceiverScheduler};
 use crate::{
     Path,
     law::{
-        Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SendOrder,
-        SenderLaw, Transport,
+        Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SendOrder, SenderLaw,
+        Transport,
     },
     message::{self, Body, Instruction},
     parameters::{Condition, ParameterError, Period, Raw, chosen},
@@ -229,7 +229,7 @@ crate::parameters!(Parameters {
         source: "ICPP 2020, slides"
     },
     rto: Period {
-        doc: "The timeout of recovery 3; it doubles while nothing is heard.",
+        doc: "The timeout of recovery 3; it doubles while nothing arrives.",
         default: "max(host.rto_min, 3 base RTT)",
         value: |path| Period::of(path.timeout()),
         source: "ICPP 2020, slides: \"e.g., 1ms\"; all protocols of a scenario share it"

@@ -485,8 +485,7 @@ impl Receiver {
             let active: Vec<u32> = self.active.values().copied().collect();
             active.iter().for_each(|place| self.presume_lost(*place as usize, now));
         } else {
-            let next =
-                self.active.range(self.repaired + 1..).next().or_else(|| self.active.first_key_value());
+            let next = self.active.range(self.repaired + 1..).next().or_else(|| self.active.first_key_value());
             if let Some((number, place)) = next.map(|(number, place)| (*number, *place as usize)) {
                 self.repaired = number;
                 self.presume_lost(place, now);

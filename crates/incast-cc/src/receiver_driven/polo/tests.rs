@@ -12,13 +12,7 @@ fn at(us: u64) -> Time {
 
 /// 1 Gbit/s and 48 us: a BDP of 6 packets.
 fn path() -> Path {
-    Path {
-        rate: Rate::from_gbps(1),
-        base_rtt: at(48),
-        mss: MSS as u32,
-        wire_mss: 1000,
-        rto_min: Time::from_ms(1),
-    }
+    Path::new(Rate::from_gbps(1), at(48), MSS as u32, 1000)
 }
 
 fn resolve(given: &[(&str, Raw)]) -> Result<Parameters, ParameterError> {
@@ -98,7 +92,7 @@ mod sender {
         law.on_message(now, Message::Acknowledge);
         assert!(says_adjoint(&mut law));
         assert_eq!(law.next_timer(), now + Time::from_ms(1), "as at first");
-        // The host hears nothing either, and says so at the same time.
+        // The host receives nothing either, and says so at the same time.
         let due = law.next_timer();
         law.on_timeout(due, 0);
         law.on_timer(due);
@@ -367,7 +361,7 @@ fn what_is_awaited_of_a_silent_flow_is_lost() {
     world.open(2);
     (0..2).for_each(|packet| drop(world.data(0, packet)));
     world.adjoint(0);
-    // Flow 1 is not heard of; flow 0 goes on.
+    // Nothing of flow 1 arrives; flow 0 goes on.
     for packet in 2..20 {
         world.now = at(100 * packet);
         let said = world.data(0, packet);
@@ -427,9 +421,7 @@ fn a_receiver_without_flows_begins_afresh() {
 
 #[test]
 fn whose_adjoint_packets_are_answered_is_an_option() {
-    for (scope, answers) in
-        [("all", ["0?", "1?", "2?"]), ("active", ["0?", "1?", ""]), ("owner", ["0?", "", ""])]
-    {
+    for (scope, answers) in [("all", ["0?", "1?", "2?"]), ("active", ["0?", "1?", ""]), ("owner", ["0?", "", ""])] {
         let mut world = World::new(&[("adjoint_scope", text(scope))]);
         world.open(9);
         world.open(9);

@@ -209,13 +209,7 @@ impl Iofd {
 
     /// The better port for packets that leave by `current`, if that is congested: one of the ports with the
     /// shortest queue, drawn at random.
-    fn better(
-        &self,
-        view: &PortView,
-        packet: &PacketView,
-        current: u16,
-        switch: &impl SwitchView,
-    ) -> Option<u16> {
+    fn better(&self, view: &PortView, packet: &PacketView, current: u16, switch: &impl SwitchView) -> Option<u16> {
         let (usual, priority, ingress) = (view.port, view.priority, packet.ingress?);
         if Self::backlog(switch, current, priority) <= self.parameters.deflect_above {
             return None;
@@ -330,8 +324,7 @@ impl Iofd {
         if self.parameters.order == Order::Local && !self.is_gone(view, packet, known.as_ref(), switch) {
             return None;
         }
-        let entry =
-            Entry { flow: packet.flow, usual: view.port, port: current, change: None, seen: view.now };
+        let entry = Entry { flow: packet.flow, usual: view.port, port: current, change: None, seen: view.now };
         let place = place.or_else(|| self.table.insert(visit, entry))?;
         if known.is_none() && self.parameters.order == Order::Local && self.parameters.flow_gap > Time::ZERO {
             // From here on the arrival times of its packets are recorded.
@@ -342,17 +335,10 @@ impl Iofd {
     }
 
     /// `order = "local"`: no packet of the flow appears to be ahead of this one.
-    fn is_gone(
-        &self,
-        view: &PortView,
-        packet: &PacketView,
-        entry: Option<&Entry>,
-        switch: &impl SwitchView,
-    ) -> bool {
+    fn is_gone(&self, view: &PortView, packet: &PacketView, entry: Option<&Entry>, switch: &impl SwitchView) -> bool {
         let port = entry.map_or(view.port, |entry| entry.port);
-        let waits = (0..switch.priorities()).any(|priority| {
-            switch.waiting(port, priority).any(|other| other.is_data && other.flow == packet.flow)
-        });
+        let waits = (0..switch.priorities())
+            .any(|priority| switch.waiting(port, priority).any(|other| other.is_data && other.flow == packet.flow));
         !waits && entry.is_none_or(|entry| view.now - entry.seen >= self.parameters.flow_gap)
     }
 
@@ -379,10 +365,8 @@ impl SwitchAgent for Iofd {
         sender: &[],
         by_port: false,
     };
-    const CONDITIONS: &'static [Condition] = &[
-        Condition::new("flow_gap", "order", &["local"]),
-        Condition::new("max_reroutes", "order", &["marker"]),
-    ];
+    const CONDITIONS: &'static [Condition] =
+        &[Condition::new("flow_gap", "order", &["local"]), Condition::new("max_reroutes", "order", &["marker"])];
     const REROUTES: bool = true;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Parameters>, ParameterError> {
@@ -411,13 +395,7 @@ impl SwitchAgent for Iofd {
         }
     }
 
-    fn on_enqueue(
-        &mut self,
-        port: &PortView,
-        packet: &PacketView,
-        switch: &impl SwitchView,
-        verdict: &mut Verdict,
-    ) {
+    fn on_enqueue(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict) {
         let Some(ingress) = packet.ingress else { return };
         if !packet.is_data && packet.marker.is_none() {
             return;
@@ -459,13 +437,7 @@ impl SwitchAgent for Iofd {
         };
     }
 
-    fn on_dequeue(
-        &mut self,
-        port: &PortView,
-        packet: &PacketView,
-        _switch: &impl SwitchView,
-        _verdict: &mut Verdict,
-    ) {
+    fn on_dequeue(&mut self, port: &PortView, packet: &PacketView, _switch: &impl SwitchView, _verdict: &mut Verdict) {
         if packet.marker.is_some() {
             self.on_drop(port, packet);
         }
@@ -486,15 +458,9 @@ impl SwitchAgent for Iofd {
     fn on_pause(&mut self, _port: &PortView) {}
     fn on_resume(&mut self, _port: &PortView) {}
 
-    fn on_timer(
-        &mut self,
-        now: Time,
-        switch: &impl SwitchView,
-        _send: &mut dyn FnMut(crate::agent::Notification),
-    ) {
+    fn on_timer(&mut self, now: Time, switch: &impl SwitchView, _send: &mut dyn FnMut(crate::agent::Notification)) {
         for place in 0..self.table.places() {
-            let Some((visit, entry)) = self.table.get_mut(place).map(|(visit, entry)| (*visit, *entry))
-            else {
+            let Some((visit, entry)) = self.table.get_mut(place).map(|(visit, entry)| (*visit, *entry)) else {
                 continue;
             };
             let has_room = || switch.rerouting().has_room(entry.port, u32::from(MARKER));
@@ -509,10 +475,7 @@ impl SwitchAgent for Iofd {
             let may_return = || {
                 let port = usize::from(entry.port);
                 self.parameters.loop_free_alternates
-                    && switch
-                        .rerouting()
-                        .non_minimal_ports(entry.flow.destination)
-                        .any(|longer| longer == entry.port)
+                    && switch.rerouting().non_minimal_ports(entry.flow.destination).any(|longer| longer == entry.port)
                     && self.moves[port].from < self.parameters.max_reroutes
                     && switch.may_send(entry.usual, leaving)
                     && Self::backlog(switch, entry.usual, visit.priority) <= self.parameters.deflect_below
@@ -556,8 +519,7 @@ impl Rerouting for Iofd {
     /// Flows whose paths are unchanged continue; the entries of others are removed.
     fn on_routes(&mut self, switch: &impl SwitchView) {
         for place in 0..self.table.places() {
-            let Some((visit, entry)) = self.table.get_mut(place).map(|(visit, entry)| (*visit, *entry))
-            else {
+            let Some((visit, entry)) = self.table.get_mut(place).map(|(visit, entry)| (*visit, *entry)) else {
                 continue;
             };
             if self.is_valid(&visit, &entry, switch) {
@@ -566,8 +528,7 @@ impl Rerouting for Iofd {
             if let Some(change) = entry.change {
                 self.moves[usize::from(entry.port)].from -= 1;
                 self.moves[usize::from(change.to)].to -= 1;
-                self.actions
-                    .retain(|action| !matches!(action, Action::Mark { name, .. } if *name == change.name));
+                self.actions.retain(|action| !matches!(action, Action::Mark { name, .. } if *name == change.name));
                 self.actions.push_back(Action::Release { place, to: None });
             }
             self.table.remove(place);

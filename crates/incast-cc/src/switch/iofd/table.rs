@@ -19,8 +19,7 @@ impl Visit {
     /// Two rounds of 2^64 over the golden ratio (Knuth, TAOCP 3, section 6.4); the high bits are used.
     fn hash(&self) -> u64 {
         let flow = u64::from(self.source) << 32 | u64::from(self.sequence);
-        let rest =
-            u64::from(self.ingress) << 16 | u64::from(self.deflections) << 8 | u64::from(self.priority);
+        let rest = u64::from(self.ingress) << 16 | u64::from(self.deflections) << 8 | u64::from(self.priority);
         (flow.wrapping_mul(FACTOR) ^ flow >> 29 ^ rest).wrapping_mul(FACTOR)
     }
 }

@@ -121,7 +121,7 @@ enum Fate {
 impl Bench {
     /// A base RTT of 8 us: queues are long above 10,000 bytes, and short up to 2,500.
     fn new(given: &[(&str, Raw)]) -> Self {
-        let path = Path { rate: RATE, base_rtt: US(8), mss: 1000, wire_mss: 1082, rto_min: Time::from_ms(1) };
+        let path = Path::new(RATE, US(8), 1000, 1082);
         let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
         let parameters = Iofd::resolve(&path, &given).expect("allowed");
         let ports = [PortSetup { rate: RATE, marking: Marking::Off }; PORTS];
@@ -190,19 +190,15 @@ impl Bench {
 
 #[test]
 fn defaults_follow_from_the_base_rtt() {
-    let path = Path { rate: RATE, base_rtt: US(8), mss: 1000, wire_mss: 1082, rto_min: Time::from_ms(1) };
+    let path = Path::new(RATE, US(8), 1000, 1082);
     let parameters = Iofd::resolve(&path, &[]).expect("defaults");
-    assert_eq!(
-        (parameters.deflect_above, parameters.deflect_below, parameters.max_deflections),
-        (US(8), US(2), 4)
-    );
+    assert_eq!((parameters.deflect_above, parameters.deflect_below, parameters.max_deflections), (US(8), US(2), 4));
     assert_eq!(
         (parameters.idle.time(), parameters.marker_timeout.time(), parameters.table_entries),
         (US(80), US(32), 1024)
     );
     let text = |text: &str| Raw::Text(text.to_owned());
-    let refused =
-        |key: &str, raw| Iofd::resolve(&path, &[(key.to_owned(), raw)]).expect_err("refused").to_string();
+    let refused = |key: &str, raw| Iofd::resolve(&path, &[(key.to_owned(), raw)]).expect_err("refused").to_string();
     assert!(refused("deflect_below", text("9us")).contains("at most `deflect_above`, 8us"));
     assert!(refused("max_deflections", Raw::Integer(16)).contains("0 to 15"));
     assert!(refused("table_entries", Raw::Integer(0)).contains("1 to 65535"));
@@ -281,8 +277,7 @@ fn who_moves_where() {
     bench.ports.bytes[4] = 20_000;
     assert_eq!(bench.enter(PacketView { ingress: Some(3), ..packet(1) }), Fate::Port(2));
     // Longer ways only if wanted.
-    for (given, fate) in [(vec![], Fate::Port(2)), (vec![Bench::flag("loop_free_alternates")], Fate::Held(1))]
-    {
+    for (given, fate) in [(vec![], Fate::Port(2)), (vec![Bench::flag("loop_free_alternates")], Fate::Held(1))] {
         let mut bench = Bench::new(&given);
         bench.ports.bytes = [0, 0, 20_000, 20_000, 20_000, 0];
         bench.ports.longer = vec![1];
@@ -316,10 +311,7 @@ fn one_flow_at_a_time_and_no_more_than_the_table_has() {
     // A full table deflects no more, and goes on with those that it has.
     let mut bench = Bench::new(&[("max_reroutes", Raw::Integer(9)), ("table_entries", Raw::Integer(1))]);
     bench.ports.bytes = [0, 0, 20_000, 20_000, 0, 0];
-    assert_eq!(
-        [1, 2, 1].map(|flow| bench.enter(packet(flow))),
-        [Fate::Held(4), Fate::Port(2), Fate::Held(4)]
-    );
+    assert_eq!([1, 2, 1].map(|flow| bench.enter(packet(flow))), [Fate::Held(4), Fate::Port(2), Fate::Held(4)]);
 }
 
 #[test]
@@ -486,8 +478,7 @@ fn golden() {
         while let Some((_, name)) = answers.pop_front_if(|(at, _)| *at <= US(us)) {
             bench.agent.on_answer(US(us), name);
         }
-        let wave =
-            |offset: u64| if ((us + offset) / 40).is_multiple_of(3) { 12_000 } else { 1_000 + us % 7 * 100 };
+        let wave = |offset: u64| if ((us + offset) / 40).is_multiple_of(3) { 12_000 } else { 1_000 + us % 7 * 100 };
         bench.ports.bytes = [0, 0, wave(0), wave(80), wave(40), 0];
         let fates: Vec<Fate> =
             if us < 130 { (1..4).map(|flow| bench.enter(packet(flow))).collect() } else { Vec::new() };
@@ -499,9 +490,7 @@ fn golden() {
                     bench.leave(port, marker(flow.sequence, name, true));
                     answers.push_back((US(us + 9), name));
                 }
-                Action::Release { to, .. } => {
-                    write!(orders, " release {to:?}").expect("strings take everything")
-                }
+                Action::Release { to, .. } => write!(orders, " release {to:?}").expect("strings take everything"),
             }
         }
         if !orders.is_empty() || us.is_multiple_of(20) {

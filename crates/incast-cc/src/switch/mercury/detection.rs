@@ -42,14 +42,7 @@ impl Detection {
     }
 
     /// A packet of so many bytes enters the port: this priority (`own`) or another, while this one is paused or not.
-    pub fn watch(
-        &mut self,
-        view: &PortView,
-        bytes: u32,
-        own: bool,
-        is_paused: bool,
-        parameters: &Parameters,
-    ) {
+    pub fn watch(&mut self, view: &PortView, bytes: u32, own: bool, is_paused: bool, parameters: &Parameters) {
         if is_paused && (own || parameters.received == Received::Port) {
             self.received += u64::from(bytes);
         }
@@ -80,8 +73,7 @@ impl Detection {
         if view.now < self.expires {
             return true;
         }
-        let stays =
-            view.queue_bytes >= threshold && self.has_decreased(view.queue_bytes, parameters.decrease);
+        let stays = view.queue_bytes >= threshold && self.has_decreased(view.queue_bytes, parameters.decrease);
         if stays {
             self.start_timer(view.now, parameters.state_timer.time(), view.queue_bytes);
         } else {

@@ -31,8 +31,7 @@ use crate::{
 };
 use crate::{
     agent::{
-        AgentInfo, Codepoint, Effects, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
-        Verdict,
+        AgentInfo, Codepoint, Effects, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict,
     },
     marking::Marking,
 };
@@ -101,7 +100,7 @@ impl Port {
 
     /// A packet leaves a port with a flow table. The table is dropped when the queue is short and no entry has an
     /// interval running.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     fn remove(&mut self, packet: &PacketView, now: Time) {
         let windows = &mut self.detail.windows;
         windows.remove(packet);
@@ -138,7 +137,7 @@ impl Port {
 
 impl Mercury {
     /// A packet enters a port with a flow table: its sender may be notified.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     fn add(&mut self, view: &PortView, packet: &PacketView, verdict: &mut Verdict) {
         let port = &mut self.ports[usize::from(view.port)];
         let entries = port.detail.windows.add(packet, view.priority, view.now);
@@ -198,7 +197,7 @@ impl Mercury {
     }
 
     /// Marks a packet that enters, in place of its port.
-    #[inline(never)] // large: callers need not save registers for it
+    #[inline(never)]
     fn mark(&self, view: &PortView, verdict: &mut Verdict) {
         let port = &self.ports[usize::from(view.port)];
         let marks = self.marks == Marks::Always || port.undetermined & 1 << view.priority == 0;
@@ -309,13 +308,7 @@ impl SwitchAgent for Mercury {
     }
 
     #[inline]
-    fn on_enqueue(
-        &mut self,
-        view: &PortView,
-        packet: &PacketView,
-        switch: &impl SwitchView,
-        verdict: &mut Verdict,
-    ) {
+    fn on_enqueue(&mut self, view: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict) {
         debug_assert!(self.agrees(view.port, switch), "{:?}", self.ports[usize::from(view.port)]);
         let port = &mut self.ports[usize::from(view.port)];
         if (port.paused | port.undetermined) != 0 {
@@ -343,13 +336,7 @@ impl SwitchAgent for Mercury {
     }
 
     #[inline]
-    fn on_dequeue(
-        &mut self,
-        view: &PortView,
-        packet: &PacketView,
-        _switch: &impl SwitchView,
-        _verdict: &mut Verdict,
-    ) {
+    fn on_dequeue(&mut self, view: &PortView, packet: &PacketView, _switch: &impl SwitchView, _verdict: &mut Verdict) {
         let port = &mut self.ports[usize::from(view.port)];
         if port.is_counted {
             port.remove(packet, view.now);

@@ -119,9 +119,7 @@ impl Setting for Threshold {
     fn read(raw: &Raw) -> Result<Self, String> {
         match raw {
             Raw::Text(text) if text == "kmin" => Ok(Self::Marking),
-            _ => {
-                Bytes::read(raw).map(Self::Bytes).map_err(|_| format!("found {raw}, expected {}", Self::KIND))
-            }
+            _ => Bytes::read(raw).map(Self::Bytes).map_err(|_| format!("found {raw}, expected {}", Self::KIND)),
         }
     }
     fn write(&self) -> Raw {

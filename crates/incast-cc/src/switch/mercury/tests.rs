@@ -19,7 +19,7 @@ const PACKET: u32 = 1000;
 
 /// T is 10 us, C baseRTT 12,000 B.
 fn path() -> Path {
-    Path { rate: Rate::from_gbps(2), base_rtt: US(12), mss: 1000, wire_mss: 1000, rto_min: Time::from_ms(1) }
+    Path::new(Rate::from_gbps(2), US(12), 1000, 1000)
 }
 
 /// A switch of two ports and two priorities with the agent on it, and who was notified when of which window.
@@ -673,8 +673,7 @@ fn golden() {
         }
         let queue = bench.queues.queue_bytes(0, 0);
         let state = if bench.is_undetermined() { "undetermined" } else { "determined" };
-        let windows: Vec<_> =
-            bench.notified.drain(..).map(|(_, flow, window)| format!("{flow}: {window}")).collect();
+        let windows: Vec<_> = bench.notified.drain(..).map(|(_, flow, window)| format!("{flow}: {window}")).collect();
         writeln!(text, "{:>6}us {queue:>6}  {state:<12}  {}", step, windows.join(", "))
             .expect("a String takes everything");
     }

@@ -18,13 +18,7 @@ use std::{
 };
 
 fn path() -> Path {
-    Path {
-        rate: Rate::from_gbps(100),
-        base_rtt: Time::from_us(8),
-        mss: 1000,
-        wire_mss: 1050,
-        rto_min: Time::from_ms(1),
-    }
+    Path::new(Rate::from_gbps(100), Time::from_us(8), 1000, 1050)
 }
 
 /// Serialisation of a packet.
@@ -144,8 +138,7 @@ impl Fabric {
         let (now, sender) = (self.now, &mut self.senders[index]);
         let Some(queued) = sender.waiting.front().copied() else { return };
         let head = Head { queued: Time::from_ps(queued), wire: 1050 };
-        let release =
-            sender.stage.as_mut().map_or(now, |stage| stage.release(Time::from_ps(now), &head).ps());
+        let release = sender.stage.as_mut().map_or(now, |stage| stage.release(Time::from_ps(now), &head).ps());
         let time = release.max(sender.free);
         if time > now {
             self.arm(time, index);
@@ -225,10 +218,8 @@ impl Fabric {
             queues.push(self.queue() as f64 / 1e6);
         }
         queues.sort_by(f64::total_cmp);
-        let shares =
-            self.senders.iter().zip(before).map(|(sender, before)| (sender.delivered - before) as f64);
-        let (sum, squares) =
-            shares.fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
+        let shares = self.senders.iter().zip(before).map(|(sender, before)| (sender.delivered - before) as f64);
+        let (sum, squares) = shares.fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
         let at = |share: usize| queues[queues.len() * share / 100];
         Seen {
             utilisation: 1.0 - idle as f64 / queues.len() as f64,
@@ -340,7 +331,7 @@ fn decision(variant: u8, release: u8) -> Decision {
 
 #[test]
 fn pauses_by_hand() {
-    // Packets leave at 0 and 10 us; both take 50 us, which is heard of at 54 and 64 us.
+    // Packets leave at 0 and 10 us; both take 50 us, which is reported at 54 and 64 us.
     let ends = |variant| {
         let mut flow = decision(variant, 0);
         flow.on_release(0, 0);
@@ -478,10 +469,7 @@ fn parameters_follow_the_path_and_the_profile() {
     assert_eq!(scaled("quantum"), Some("\"20us\"".into()));
     assert_eq!(scaled("max_hold"), Some("\"500us\"".into()));
     let paper = values(&[("profile", text("paper"))]);
-    assert_eq!(
-        (paper("threshold"), paper("small_quantum")),
-        (Some("\"30us\"".into()), Some("\"3.75us\"".into()))
-    );
+    assert_eq!((paper("threshold"), paper("small_quantum")), (Some("\"30us\"".into()), Some("\"3.75us\"".into())));
     let own = values(&[("profile", text("paper")), ("threshold", text("150us"))]);
     assert_eq!((own("threshold"), own("quantum")), (Some("\"150us\"".into()), Some("\"150us\"".into())));
     for list in [
@@ -628,8 +616,7 @@ fn trajectory(source: Source, list: &[(&'static str, Raw)]) -> String {
     let mut table = String::from("   us  queue  held0 held11  out0   gap0\n");
     for time in (20..=800).step_by(20) {
         fabric.run_until(time * 1_000_000);
-        let state =
-            |sender: usize| fabric.senders[sender].stage.as_ref().map(|stage| *stage.decision.state());
+        let state = |sender: usize| fabric.senders[sender].stage.as_ref().map(|stage| *stage.decision.state());
         let held = |sender: usize| fabric.senders[sender].waiting.len();
         let (queue, first) = (fabric.queue() / 1_000_000, state(0).unwrap_or_default());
         let line = (held(0), held(11), first.outstanding, first.gap);

@@ -10,7 +10,7 @@ const MSS: u64 = 1000;
 const RTT: Time = Time::from_us(100);
 
 fn path() -> Path {
-    Path { rate: Rate::from_gbps(8), base_rtt: RTT, mss: 1000, wire_mss: 1250, rto_min: Time::from_ms(1) }
+    Path::new(Rate::from_gbps(8), RTT, 1000, 1250)
 }
 
 fn flow(given: &[(&str, Raw)]) -> Bbr {
@@ -40,8 +40,7 @@ fn settled() -> Bbr {
 }
 
 fn ack(law: &mut Bbr, now: Time, acked: u64, in_flight: u64) {
-    let feedback =
-        Feedback { now, rtt: RTT, acked_bytes: MSS, packets: 1, acked, in_flight, ..Feedback::default() };
+    let feedback = Feedback { now, rtt: RTT, acked_bytes: MSS, packets: 1, acked, in_flight, ..Feedback::default() };
     law.on_ack(&feedback);
 }
 
@@ -386,9 +385,8 @@ fn probe_rtt_lasts_a_round_at_least() {
     let changes = changes(Scenario::wide_area().start("bbr", &given), Time::from_ms(15_000));
     // The first one also drains what Startup queued.
     let is_settled = |(_, state, _): &(_, State, _)| matches!(state, State::ProbeBw { .. });
-    let stays = changes
-        .windows(3)
-        .filter(|three| is_settled(&three[0]) && matches!(three[1].1, State::ProbeRtt { .. }));
+    let stays =
+        changes.windows(3).filter(|three| is_settled(&three[0]) && matches!(three[1].1, State::ProbeRtt { .. }));
     let lengths: Vec<_> = stays.map(|three| three[2].0 - three[1].0).collect();
     assert!(lengths.len() >= 2);
     for length in lengths {
@@ -399,8 +397,7 @@ fn probe_rtt_lasts_a_round_at_least() {
 
 #[test]
 fn contradictions_are_refused() {
-    let refused =
-        |key: &str, raw| Bbr::resolve(&path(), &[(key.to_owned(), raw)]).expect_err("refused").to_string();
+    let refused = |key: &str, raw| Bbr::resolve(&path(), &[(key.to_owned(), raw)]).expect_err("refused").to_string();
     assert!(refused("high_gain", Raw::Float(1.0)).contains("in (1, 100]"));
     assert!(refused("drain_gain", Raw::Float(1.0)).contains("in (0, 1)"));
     assert!(refused("rtprop_window", Raw::Text("0s".into())).contains("above 0"));

@@ -73,11 +73,8 @@ impl Flow {
         let is_probing = matches!(self.state, State::Startup | State::Refill | State::Up);
         let parameters = &self.constants.parameters;
         if !is_probing && (self.signals.losses || self.signals.marks) {
-            let inflight = if self.inflight_shortterm.is_finite() {
-                self.inflight_shortterm
-            } else {
-                self.window as f64
-            };
+            let inflight =
+                if self.inflight_shortterm.is_finite() { self.inflight_shortterm } else { self.window as f64 };
             self.inflight_shortterm = inflight;
             if self.signals.marks {
                 let cut = 1.0 - self.signals.alpha * parameters.ecn_factor;
@@ -143,8 +140,7 @@ impl Flow {
     fn handle_inflight_too_high(&mut self, now: Time, inflight: f64, app_limited: bool) {
         self.probe.samples = false;
         if !app_limited {
-            self.inflight_longterm =
-                inflight.max(self.target_inflight() as f64 * self.constants.parameters.beta);
+            self.inflight_longterm = inflight.max(self.target_inflight() as f64 * self.constants.parameters.beta);
         }
         if self.state == State::Up {
             self.start_down(now);
@@ -158,8 +154,7 @@ impl Flow {
 
     /// BBRInflightWithHeadroom (section 5.3.3.6).
     pub(super) fn inflight_with_headroom(&self) -> f64 {
-        let headroom =
-            (self.constants.parameters.headroom * self.inflight_longterm).max(self.constants.mss as f64);
+        let headroom = (self.constants.parameters.headroom * self.inflight_longterm).max(self.constants.mss as f64);
         // Without a bound there is none with headroom either.
         if self.inflight_longterm.is_finite() {
             (self.inflight_longterm - headroom).max(self.constants.min_window as f64)

@@ -10,7 +10,7 @@ const MSS: u64 = 1000;
 const RTT: Time = Time::from_us(100);
 
 fn path() -> Path {
-    Path { rate: Rate::from_gbps(8), base_rtt: RTT, mss: 1000, wire_mss: 1250, rto_min: Time::from_ms(1) }
+    Path::new(Rate::from_gbps(8), RTT, 1000, 1250)
 }
 
 fn flow(given: &[(&str, Raw)]) -> Bbr3 {
@@ -48,15 +48,7 @@ fn acknowledge(law: &mut Bbr3, us: u64, bytes: u64, marked: u32) {
     let now = Time::from_us(us);
     let in_flight = law.delivery.in_flight().saturating_sub(bytes);
     let packets = (bytes / MSS) as u32;
-    law.on_ack(&Feedback {
-        now,
-        rtt: RTT,
-        acked_bytes: bytes,
-        packets,
-        marked,
-        in_flight,
-        ..Feedback::default()
-    });
+    law.on_ack(&Feedback { now, rtt: RTT, acked_bytes: bytes, packets, marked, in_flight, ..Feedback::default() });
 }
 
 fn close(found: f64, expected: f64) {
@@ -88,10 +80,7 @@ fn the_pipe_is_full_after_three_rounds_without_growth() {
         law.check_full_pipe(Some(&sample(rate, 0, 0, 0)));
         (law.full_pipe.now, law.full_pipe.rounds)
     };
-    assert_eq!(
-        [100.0, 125.0, 126.0, 156.0].map(&mut round),
-        [(false, 0), (false, 0), (false, 1), (false, 2)]
-    );
+    assert_eq!([100.0, 125.0, 126.0, 156.0].map(&mut round), [(false, 0), (false, 0), (false, 1), (false, 2)]);
     assert_eq!([157.0, 157.0, 157.0, 157.0].map(&mut round)[3], (true, 3), "a quarter more in between");
 }
 
@@ -411,8 +400,7 @@ fn the_states_of_a_long_flow() {
 
 #[test]
 fn contradictions_are_refused() {
-    let refused =
-        |key: &str, raw| Bbr3::resolve(&path(), &[(key.to_owned(), raw)]).expect_err("refused").to_string();
+    let refused = |key: &str, raw| Bbr3::resolve(&path(), &[(key.to_owned(), raw)]).expect_err("refused").to_string();
     assert!(refused("beta", Raw::Float(1.0)).contains("in (0, 1)"));
     assert!(refused("loss_threshold", Raw::Float(0.0)).contains("in (0, 1)"));
     assert!(refused("probe_rtt_interval", Raw::Text("0s".into())).contains("above 0"));

@@ -159,12 +159,9 @@ impl<'a> Values<'a> {
                 let end = at + key.values(&line.words[at..]);
                 let values = Line { number: line.number, words: line.words[at..end].to_vec() };
                 at = end;
-                if key.role == Role::Map && line.words.get(at).is_some_and(|word| word.parse::<f64>().is_ok())
-                {
-                    let message = format!(
-                        "{}: the numbers behind the last pair are skipped, as the peer does",
-                        key.name
-                    );
+                if key.role == Role::Map && line.words.get(at).is_some_and(|word| word.parse::<f64>().is_ok()) {
+                    let message =
+                        format!("{}: the numbers behind the last pair are skipped, as the peer does", key.name);
                     said.warnings.push(text.warning(line.number, message));
                 }
                 match key.role {
@@ -195,12 +192,8 @@ impl<'a> Values<'a> {
         }
         if !comments.is_empty() {
             let lines = listed(&comments);
-            said.notes.push(
-                text.warning(
-                    0,
-                    format!("words that are no keys are skipped, as the peer does: line {lines}"),
-                ),
-            );
+            said.notes
+                .push(text.warning(0, format!("words that are no keys are skipped, as the peer does: line {lines}")));
         }
         if !record.is_empty() {
             let names = record.join(", ");
@@ -248,11 +241,7 @@ impl<'a> Values<'a> {
     }
 
     /// The one value of a key.
-    fn one<T>(
-        &self,
-        key: &'static str,
-        read: impl FnOnce(&str, &str) -> Result<T, String>,
-    ) -> Result<T, ImportError> {
+    fn one<T>(&self, key: &'static str, read: impl FnOnce(&str, &str) -> Result<T, String>) -> Result<T, ImportError> {
         let (line, words) = self.words(key)?;
         let [word] = words[..] else {
             return Err(self.text.error(line, format!("{key}: found {} values, wanted is one", words.len())));
@@ -303,8 +292,7 @@ impl<'a> Values<'a> {
         };
         let count = whole(key, count, 1..=1000).map_err(at)?;
         if pairs.len() as u64 != 2 * count {
-            let message =
-                format!("{key}: found {} words after {count}, wanted are {}", pairs.len(), 2 * count);
+            let message = format!("{key}: found {} words after {count}, wanted are {}", pairs.len(), 2 * count);
             return Err(at(message));
         }
         let mut map = BTreeMap::new();
@@ -386,10 +374,7 @@ impl Config {
         };
         let hpcc = self.cc_mode == Mode::Hpcc;
         if values.whole("L2_ACK_INTERVAL", 0..=u64::from(u32::MAX))? > 1 {
-            warn(
-                "L2_ACK_INTERVAL",
-                "has no effect: the peer acknowledges every packet whatever it is, and so do we",
-            );
+            warn("L2_ACK_INTERVAL", "has no effect: the peer acknowledges every packet whatever it is, and so do we");
         }
         if self.l2_back_to_zero {
             warn(
@@ -398,10 +383,7 @@ impl Config {
             );
         }
         if !self.global_t {
-            warn(
-                "GLOBAL_T",
-                "0 gives each pair of hosts a T and a window of its own; here all have the longest ones",
-            );
+            warn("GLOBAL_T", "0 gives each pair of hosts a T and a window of its own; here all have the longest ones");
         }
         if !self.rate_bound {
             warn("RATE_BOUND", "0 lets hosts send windows in bursts; here they always keep to the rate");
@@ -422,10 +404,7 @@ impl Config {
             warn("SAMPLE_FEEDBACK", "1 skips reactions; here every acknowledgement counts");
         }
         if values.given.get("ENABLE_TRACE").is_some_and(|line| line.words == ["1"]) {
-            warn(
-                "ENABLE_TRACE",
-                "1 writes the peer's packet trace, which is not supported; see `incast trace`",
-            );
+            warn("ENABLE_TRACE", "1 writes the peer's packet trace, which is not supported; see `incast trace`");
         }
         if !self.enable_pfc {
             warn("ENABLE_PFC", "0 drops packets; the limits of queues are those of our shared buffer");
@@ -505,13 +484,8 @@ fn stop(values: &Values<'_>, said: &mut Said) -> Result<u64, ImportError> {
 }
 
 /// The three maps, which must agree and have every speed.
-fn red(
-    values: &Values<'_>,
-    speeds: &BTreeMap<Rate, usize>,
-    said: &mut Said,
-) -> Result<Vec<Red>, ImportError> {
-    let kilobytes =
-        |key: &str, word: &str| whole(key, word, 0..=u64::from(u32::MAX)).map(|value| value as f64);
+fn red(values: &Values<'_>, speeds: &BTreeMap<Rate, usize>, said: &mut Said) -> Result<Vec<Red>, ImportError> {
+    let kilobytes = |key: &str, word: &str| whole(key, word, 0..=u64::from(u32::MAX)).map(|value| value as f64);
     let (line, min) = values.map(MAPS[0], kilobytes, said)?;
     let (_, max) = values.map(MAPS[1], kilobytes, said)?;
     let (_, p) = values.map(MAPS[2], |key, word| number(key, word, 0.0..=1.0), said)?;

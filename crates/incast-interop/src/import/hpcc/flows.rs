@@ -66,8 +66,7 @@ impl Form {
 
     /// Its words.
     fn words(self) -> String {
-        let (port, group) =
-            (if self.has_port { " dport" } else { "" }, if self.has_group { " group" } else { "" });
+        let (port, group) = (if self.has_port { " dport" } else { "" }, if self.has_group { " group" } else { "" });
         format!("src dst pg{port} size start{group}")
     }
 }
@@ -98,10 +97,9 @@ pub fn parse(text: &Text, topology: &Topology, said: &mut Said) -> Result<Vec<Fl
     let (mut last, mut unordered, mut long) = (first.number, None, None);
     for index in 0..count {
         let Some(line) = lines.next() else {
-            return Err(text.error(
-                last,
-                format!("the file ends after {index} flows, line {} has {count}", first.number),
-            ));
+            return Err(
+                text.error(last, format!("the file ends after {index} flows, line {} has {count}", first.number))
+            );
         };
         last = line.number;
         let form = match form {
@@ -125,23 +123,34 @@ pub fn parse(text: &Text, topology: &Topology, said: &mut Said) -> Result<Vec<Fl
         warnings.push(text.warning(line.number, format!("ignored from here on: line 1 has {count} flows")));
     }
     if let Some(line) = unordered {
-        warnings.push(
-            text.warning(line, "starts before the flow above: the peer starts it late, incast in time"),
-        );
+        warnings.push(text.warning(line, "starts before the flow above: the peer starts it late, incast in time"));
     }
     if let Some(line) = long {
-        warnings
-            .push(text.warning(line, "has 4 GiB or more: the peer counts sizes in 32 bits, incast in 64"));
+        warnings.push(text.warning(line, "has 4 GiB or more: the peer counts sizes in 32 bits, incast in 64"));
     }
     if groups.len() > 1 {
-        warnings.push(
-            text.warning(
-                0,
-                format!("has flows of {} priority groups: here they share one queue", groups.len()),
-            ),
-        );
+        warnings
+            .push(text.warning(0, format!("has flows of {} priority groups: here they share one queue", groups.len())));
     }
     Ok(flows)
+}
+
+/// Refuses flows that would take an NVSwitch that is left out.
+///
+/// # Errors
+/// The first of them.
+pub fn check(text: &Text, flows: &[Flow], topology: &Topology) -> Result<(), ImportError> {
+    for Flow { line, source, destination, .. } in flows {
+        let switch = topology.left_out(*source).filter(|one| Some(*one) == topology.left_out(*destination));
+        if let Some(both) = switch {
+            let message = format!(
+                "{source} and {destination} are joined by the NVSwitch {both}: hosts with a NIC and NVLink are not there, \
+                 allowed are flows between servers"
+            );
+            return Err(text.error(*line, message));
+        }
+    }
+    Ok(())
 }
 
 /// A flow and its priority group.

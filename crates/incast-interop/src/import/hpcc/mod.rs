@@ -63,7 +63,7 @@ pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportErro
     let config = Config::parse(inputs.config, &speeds, &mut said)?;
     let (ours, built) = topology.convert(inputs.topology, config.error_rate_per_link)?;
     let flows = flows::parse(inputs.flows, &topology, &mut said)?;
-    topology.check(inputs.flows, &flows)?;
+    flows::check(inputs.flows, &flows, &topology)?;
     let paths = inputs.paths.map(|text| paths::parse(text, &flows, &topology, &built)).transpose()?;
     let first = flows.iter().map(|flow| flow.start).min().unwrap_or(0);
     if config.simulator_stop_time <= first {

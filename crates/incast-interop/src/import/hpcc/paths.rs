@@ -38,10 +38,7 @@ pub fn parse(
     let names: Vec<String> = header.words.join(" ").split(',').map(|name| name.trim().to_owned()).collect();
     let column = |wanted: &str| {
         names.iter().position(|name| name == wanted).ok_or_else(|| {
-            text.error(
-                header.number,
-                format!("no column `{wanted}`, wanted are src, dst, data_path, ack_path"),
-            )
+            text.error(header.number, format!("no column `{wanted}`, wanted are src, dst, data_path, ack_path"))
         })
     };
     let columns = [column("src")?, column("dst")?, column("data_path")?, column("ack_path")?];
@@ -70,8 +67,7 @@ pub fn parse(
         }
         let path = |index: usize, from: u64, to: u64| {
             let path = cell(index)?;
-            let ids =
-                path.split('-').take(LONGEST + 1).map(|word| whole("a node", word, 0..=u64::from(u32::MAX)));
+            let ids = path.split('-').take(LONGEST + 1).map(|word| whole("a node", word, 0..=u64::from(u32::MAX)));
             let ids = ids.collect::<Result<Vec<u64>, String>>().map_err(fail)?;
             let wrong = |why: String| fail(format!("the path {} {why}", shown(path)));
             if ids.len() > LONGEST {
@@ -96,9 +92,7 @@ pub fn parse(
         });
     }
     if paths.len() < flows.len() {
-        return Err(
-            text.error(0, format!("has the paths of {} flows, there are {}", paths.len(), flows.len()))
-        );
+        return Err(text.error(0, format!("has the paths of {} flows, there are {}", paths.len(), flows.len())));
     }
     Ok(paths)
 }

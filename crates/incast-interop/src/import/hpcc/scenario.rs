@@ -164,8 +164,7 @@ fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warning
             add(page);
             let steps = config.rate_hai.as_f64() / config.rate_ai.as_f64();
             if steps < 1.0 {
-                warnings
-                    .push(inputs.config.warning(0, "RATE_HAI is below RATE_AI: RATE_AI is taken for both"));
+                warnings.push(inputs.config.warning(0, "RATE_HAI is below RATE_AI: RATE_AI is taken for both"));
             }
             page.key("hyper_steps", format_args!("{:?}", steps.max(1.0)), "RATE_HAI / RATE_AI");
         }

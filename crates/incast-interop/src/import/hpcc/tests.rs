@@ -9,12 +9,7 @@ fn text(name: &str, content: &str) -> Result<Text, ImportError> {
     Text::new(Path::new(name), content.as_bytes().to_vec())
 }
 
-fn import_all(
-    topology: &str,
-    flows: &str,
-    config: &str,
-    paths: Option<&str>,
-) -> Result<Imported, ImportError> {
+fn import_all(topology: &str, flows: &str, config: &str, paths: Option<&str>) -> Result<Imported, ImportError> {
     let paths = paths.map(|paths| text("paths.csv", paths)).transpose()?;
     let inputs = Inputs {
         topology: &text("topology.txt", topology)?,
@@ -27,8 +22,7 @@ fn import_all(
 
 /// The error of an import with one file changed.
 fn refused(file: &str, content: &str) -> ImportError {
-    let pick =
-        |name: &str, good: &'static str| if name == file { content.to_owned() } else { good.to_owned() };
+    let pick = |name: &str, good: &'static str| if name == file { content.to_owned() } else { good.to_owned() };
     let (topology, flows) = (pick("topology", TOPOLOGY), pick("flows", FLOWS));
     match import_all(&topology, &flows, &pick("config", CONFIG), None) {
         Err(error) => error,
@@ -79,20 +73,14 @@ fn every_key_of_the_configuration_is_read() {
         ("ENABLE_QCN 1", "ENABLE_QCN 0", "ecn = \"off\""),
         ("LINK_DOWN 0 0 0", "LINK_DOWN 500 2 0", "link_down = \"h2-s0\""),
         ("LINK_DOWN 0 0 0", "LINK_DOWN 500 2 0", "at = \"500us\""),
-        (
-            "PMAX_MAP 2 100000000000 0.2",
-            "PMAX_MAP 2 100000000000 0",
-            "min = \"1.6MB\", max = \"1.6MB\", p = 1.0",
-        ),
+        ("PMAX_MAP 2 100000000000 0.2", "PMAX_MAP 2 100000000000 0", "min = \"1.6MB\", max = \"1.6MB\", p = 1.0"),
     ] {
         assert!(CONFIG.contains(from), "{from}");
         let imported = import_all(TOPOLOGY, FLOWS, &CONFIG.replace(from, to), None).expect(to);
         assert!(imported.scenario.contains(expected), "{to}: {expected}\n{}", imported.scenario);
     }
     let lossy = import_all(TOPOLOGY, FLOWS, &CONFIG.replace("LINK 0.0000", "LINK 0.001"), None);
-    assert!(
-        lossy.expect("imported").topology.is_some_and(|text| text.contains("link s0 h1 100Gbps 1us 0.001"))
-    );
+    assert!(lossy.expect("imported").topology.is_some_and(|text| text.contains("link s0 h1 100Gbps 1us 0.001")));
 }
 
 #[test]
@@ -182,10 +170,7 @@ fn keys_are_wanted_where_they_are_used() {
         match without(mode, key) {
             Ok(_) => assert!(!wanted, "{mode} without {key}"),
             Err(error) => {
-                assert!(
-                    wanted && error.message.contains(&format!("the key {key} is missing")),
-                    "{mode}: {error}"
-                );
+                assert!(wanted && error.message.contains(&format!("the key {key} is missing")), "{mode}: {error}");
             }
         }
     }
@@ -206,12 +191,7 @@ fn every_mistake_is_named_with_its_line() {
         ("topology", "4 2 3\n0 0\n", 2, "there twice"),
         ("topology", "4 1 3\n7\n", 2, "a switch's id: found `7`"),
         ("topology", "4 1 3\n0\n0 1 100Gbps\n", 3, "found 3 words"),
-        (
-            "topology",
-            "4 1 3\n0\n0 1 100Gbps 1us 0 9000\n",
-            3,
-            "an MTU or other properties of a link are not there",
-        ),
+        ("topology", "4 1 3\n0\n0 1 100Gbps 1us 0 9000\n", 3, "an MTU or other properties of a link are not there"),
         ("topology", "4 1 1 3 1 1 1 1\n0\n", 1, "found 8 words"),
         ("topology", "4 2 3 1 3 A100\n0 1 2 3\n", 1, "found 4 switches of 4 nodes"),
         ("topology", "4 1 3\n0\n0 9 100Gbps 1us 0\n", 3, "a node: found `9`"),
@@ -237,12 +217,7 @@ fn every_mistake_is_named_with_its_line() {
         ("flows", "18446744073709551615\n", 1, "number of flows"),
         ("flows", "10000000\n2 1 3 100 5 2\n", 2, "the file ends after 1 flows"),
         ("flows", "1\n2 1 3 100\n", 2, "found 4 words"),
-        (
-            "flows",
-            "2\n2 1 3 100 5 2\n2 1 3 5 2\n",
-            3,
-            "found 5 words, wanted is `src dst pg dport size start`",
-        ),
+        ("flows", "2\n2 1 3 100 5 2\n2 1 3 5 2\n", 3, "found 5 words, wanted is `src dst pg dport size start`"),
         ("flows", "1\n2 1 3 100 5 2.0 2.5\n", 2, "flows that stop at a time are not there"),
         ("flows", "1\n2 1 3 -5 2.0\n", 2, "size: found `-5`"),
         ("flows", "1\n2 1 3 5 2.0 18446744073709551616\n", 2, "group: found"),
@@ -261,18 +236,8 @@ fn every_mistake_is_named_with_its_line() {
         ("config", "\nCC_MODE 2\n", 2, "found `2`, allowed is 1 (DCQCN)"),
         ("config", "CC_MODE\n", 1, "found 0 values"),
         ("config", "CC_MODE 12\n", 1, "no control at all in astra-sim"),
-        (
-            "config",
-            "CC_MODE 1 2\n",
-            0,
-            "the keys RATE_AI, RATE_HAI, KMIN_MAP, KMAX_MAP, PMAX_MAP are missing",
-        ),
-        (
-            "config",
-            "CC_MODE 1\nLB_MODE 9\n",
-            2,
-            "LB_MODE: 9, ConWeave, is not supported, allowed is 0 (ECMP)",
-        ),
+        ("config", "CC_MODE 1 2\n", 0, "the keys RATE_AI, RATE_HAI, KMIN_MAP, KMAX_MAP, PMAX_MAP are missing"),
+        ("config", "CC_MODE 1\nLB_MODE 9\n", 2, "LB_MODE: 9, ConWeave, is not supported, allowed is 0 (ECMP)"),
         ("config", "CC_MODE 11\nLB_MODE 3\n", 1, "LB_MODE: 3, CONGA"),
         ("config", "ns3::RdmaHw::CcMode 3\n", 1, "names of attributes"),
         ("config", "{a comment that names CC_MODE as one}\n", 1, "CC_MODE: found `as`"),
@@ -335,13 +300,10 @@ fn nvswitches_are_left_out_where_hosts_have_a_nic() {
     let topology = "6 2 1 1 6 A100\n4 5\n0 4 2400Gbps 0.000025ms 0\n1 4 2400Gbps 0.000025ms 0\n\
                     0 5 100Gbps 0.0005ms 0\n1 5 100Gbps 0.0005ms 0\n2 5 100Gbps 0.0005ms 0\n3 5 100Gbps 0.0005ms 0\n";
     let imported = import_all(topology, "1\n0 2 3 100 5000 2.0\n", CONFIG, None).expect("imported");
-    assert!(
-        imported.warnings.iter().any(|warning| warning.contains("1 NVSwitches with 2 links are left out"))
-    );
+    assert!(imported.warnings.iter().any(|warning| warning.contains("1 NVSwitches with 2 links are left out")));
     let ours = imported.topology.expect("a file");
     assert!(!ours.contains("s4") && !ours.contains("h4") && ours.contains("link h3 s5"), "{ours}");
-    let error =
-        import_all(topology, "2\n0 2 3 100 5000 2\n0 1 3 100 5000 2\n", CONFIG, None).expect_err("inside");
+    let error = import_all(topology, "2\n0 2 3 100 5000 2\n0 1 3 100 5000 2\n", CONFIG, None).expect_err("inside");
     assert_eq!(error.line, 3, "{error}");
     assert!(error.message.contains("0 and 1 are joined by the NVSwitch 4"), "{error}");
     // A host that has NVLink alone keeps the switch, and then another one has two links.
@@ -381,14 +343,9 @@ fn comments_and_what_is_not_used_are_named() {
         "ignored, as files and what is recorded: FCT_OUTPUT_FILE",
         "read and not used: PINT_PROB (only CC_MODE 10 uses it)",
     ] {
-        assert!(
-            imported.notes.iter().any(|note| note.contains(expected)),
-            "{expected}: {:?}",
-            imported.notes
-        );
+        assert!(imported.notes.iter().any(|note| note.contains(expected)), "{expected}: {:?}", imported.notes);
     }
-    let late =
-        |warning: &String| warning.contains("config.txt:9: SIMULATOR_STOP_TIME is later than our clock goes");
+    let late = |warning: &String| warning.contains("config.txt:9: SIMULATOR_STOP_TIME is later than our clock goes");
     assert!(imported.warnings.iter().any(late), "{:?}", imported.warnings);
 }
 
@@ -400,11 +357,7 @@ fn the_last_value_of_a_speed_counts() {
     let imported = import_all(TOPOLOGY, FLOWS, &twice, None).expect("imported");
     assert!(imported.scenario.contains("min = \"400KB\", max = \"800KB\""), "{}", imported.scenario);
     for expected in ["found `100000000000` twice", "the numbers behind the last pair are skipped"] {
-        assert!(
-            imported.warnings.iter().any(|warning| warning.contains(expected)),
-            "{:?}",
-            imported.warnings
-        );
+        assert!(imported.warnings.iter().any(|warning| warning.contains(expected)), "{:?}", imported.warnings);
     }
 }
 
@@ -413,8 +366,7 @@ fn keys_of_conweave_change_the_scenario() {
     let config = CONFIG
         .replace("SIMULATOR_STOP_TIME 2.2", "FLOWGEN_STOP_TIME 2.1")
         .replace("LINK_DOWN 0 0 0", "LINK_DOWN 500 2 0");
-    let config =
-        format!("{config}ENABLE_PFC 0\nENABLE_IRN 1\nLB_MODE 0\nFLOWGEN_START_TIME 2.001\nLOAD 50\n");
+    let config = format!("{config}ENABLE_PFC 0\nENABLE_IRN 1\nLB_MODE 0\nFLOWGEN_START_TIME 2.001\nLOAD 50\n");
     let imported = import_all(TOPOLOGY, FLOWS, &config, None).expect("imported");
     for line in [
         "pfc = false  # ENABLE_PFC",
@@ -426,14 +378,9 @@ fn keys_of_conweave_change_the_scenario() {
     ] {
         assert!(imported.scenario.lines().any(|other| other == line), "{line}\n{}", imported.scenario);
     }
-    for expected in
-        ["ENABLE_PFC: 0 drops packets", "ENABLE_IRN: 1 is selective repeat", "acknowledgements before data"]
+    for expected in ["ENABLE_PFC: 0 drops packets", "ENABLE_IRN: 1 is selective repeat", "acknowledgements before data"]
     {
-        assert!(
-            imported.warnings.iter().any(|warning| warning.contains(expected)),
-            "{:?}",
-            imported.warnings
-        );
+        assert!(imported.warnings.iter().any(|warning| warning.contains(expected)), "{:?}", imported.warnings);
     }
 }
 

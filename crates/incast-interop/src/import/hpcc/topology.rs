@@ -2,7 +2,6 @@
 //!
 //! Descendants have more words in the first line, and some leave out the loss.
 
-use super::flows::Flow;
 use super::units;
 use crate::import::{
     Said,
@@ -49,21 +48,16 @@ impl<'a> Header<'a> {
     /// inet-tub/ns3-datacenter); six or seven of SimAI's (aliyun/SimAI, common.h), which have a GPU's name in sixth place.
     fn of(words: &[&'a str]) -> Option<Self> {
         let is_number = |word: &str| word.parse::<f64>().is_ok();
-        let plain =
-            |nodes, switches, links, unused| Some(Self { nodes, switches, nvswitches: None, links, unused });
+        let plain = |nodes, switches, links, unused| Some(Self { nodes, switches, nvswitches: None, links, unused });
         match *words {
             [nodes, switches, links] => plain(nodes, switches, links, ""),
             [nodes, switches, _, links] => plain(nodes, switches, links, "tors"),
             [nodes, switches, _, links, _, speed] if is_number(speed) => {
                 plain(nodes, switches, links, "tors, the speeds of leaves and spines")
             }
-            [nodes, _, nvswitches, switches, links, _] => Some(Self {
-                nodes,
-                switches,
-                nvswitches: Some(nvswitches),
-                links,
-                unused: "gpus_per_server, gpu_type",
-            }),
+            [nodes, _, nvswitches, switches, links, _] => {
+                Some(Self { nodes, switches, nvswitches: Some(nvswitches), links, unused: "gpus_per_server, gpu_type" })
+            }
             [nodes, _, nvswitches, switches, links, _, _] => Some(Self {
                 nodes,
                 switches,
@@ -134,8 +128,7 @@ impl Topology {
         let nvswitches = nvswitches.map_err(at(&first))?;
         let switches = fabric + nvswitches;
         if !(1..nodes).contains(&switches) {
-            let message =
-                format!("found {switches} switches of {nodes} nodes, allowed is 1 to {}", nodes - 1);
+            let message = format!("found {switches} switches of {nodes} nodes, allowed is 1 to {}", nodes - 1);
             return Err(text.error(first.number, message));
         }
         let links = whole("links", header.links, 1..=u64::from(u32::MAX)).map_err(at(&first))?;
@@ -157,13 +150,8 @@ impl Topology {
         }
         let inside: BTreeSet<u64> =
             ids.words.iter().take(nvswitches as usize).filter_map(|word| word.parse().ok()).collect();
-        let mut topology = Self {
-            nodes,
-            switches: known,
-            links: Vec::new(),
-            left_out: BTreeMap::new(),
-            nvswitches: BTreeSet::new(),
-        };
+        let mut topology =
+            Self { nodes, switches: known, links: Vec::new(), left_out: BTreeMap::new(), nvswitches: BTreeSet::new() };
         for index in 0..links {
             let line = next(&format!("link {} of {links}: `a b rate delay [loss]`", index + 1))?;
             topology.links.push(topology.link(&line).map_err(at(&line))?);
@@ -185,9 +173,7 @@ impl Topology {
             if let Some(other) = joined.insert(pair, link.line) {
                 said.warnings.push(text.warning(
                     link.line,
-                    format!(
-                        "joins the same switches as line {other}: the peer uses the last of them, incast all"
-                    ),
+                    format!("joins the same switches as line {other}: the peer uses the last of them, incast all"),
                 ));
             }
         }
@@ -266,23 +252,9 @@ impl Topology {
         self.nvswitches = neighbours.into_keys().collect();
     }
 
-    /// Refuses flows that would take an NVSwitch that is left out.
-    ///
-    /// # Errors
-    /// The first of them.
-    pub fn check(&self, text: &Text, flows: &[Flow]) -> Result<(), ImportError> {
-        for flow in flows {
-            let switch = |host| self.left_out.get(&host);
-            if let Some(both) = switch(flow.source).filter(|one| Some(*one) == switch(flow.destination)) {
-                let message = format!(
-                    "{} and {} are joined by the NVSwitch {both}: hosts with a NIC and NVLink are not there, allowed are \
-                     flows between servers",
-                    flow.source, flow.destination
-                );
-                return Err(text.error(flow.line, message));
-            }
-        }
-        Ok(())
+    /// The NVSwitch by which a host is joined to others and which is left out.
+    pub fn left_out(&self, host: u64) -> Option<u64> {
+        self.left_out.get(&host).copied()
     }
 
     /// Whether a node is a host of this fabric.

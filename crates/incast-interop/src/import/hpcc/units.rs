@@ -26,9 +26,9 @@ pub fn rate(what: &str, word: &str) -> Result<Rate, String> {
 /// # Errors
 /// What was found and what is allowed.
 pub fn time(what: &str, word: &str) -> Result<Time, String> {
-    let time = word.parse::<Time>().map_err(|_| {
-        format!("{what}: found {}, allowed is a time such as `1000ns` or `0.001ms`", shown(word))
-    })?;
+    let time = word
+        .parse::<Time>()
+        .map_err(|_| format!("{what}: found {}, allowed is a time such as `1000ns` or `0.001ms`", shown(word)))?;
     Ok(Time::from_ps(time.ps() / 1000 * 1000))
 }
 
@@ -37,8 +37,7 @@ pub fn time(what: &str, word: &str) -> Result<Time, String> {
 /// # Errors
 /// What was found and what is allowed.
 pub fn seconds(what: &str, word: &str) -> Result<u64, String> {
-    let wrong =
-        || format!("{what}: found {}, allowed is a number of seconds from 0 to {LONGEST_S}", shown(word));
+    let wrong = || format!("{what}: found {}, allowed is a number of seconds from 0 to {LONGEST_S}", shown(word));
     let seconds = word.parse::<f64>().map_err(|_| wrong())?;
     if !(0.0..=LONGEST_S).contains(&seconds) {
         return Err(wrong());

@@ -84,9 +84,7 @@ impl Matrix {
                     }
                 };
                 if !connections.is_empty() {
-                    return Err(at(format!(
-                        "{first} comes after the first connection, allowed is before it"
-                    )));
+                    return Err(at(format!("{first} comes after the first connection, allowed is before it")));
                 }
                 if let Some((_, other)) = place.replace((value.map_err(at)?, line.number)) {
                     return Err(at(format!("{first} is in line {other} already")));
@@ -117,9 +115,7 @@ impl Matrix {
         };
         if announced != connections.len() as u64 {
             let found = connections.len();
-            return Err(
-                text.error(line, format!("Connections: found {announced}, but the file has {found} of them"))
-            );
+            return Err(text.error(line, format!("Connections: found {announced}, but the file has {found} of them")));
         }
         Ok(Self { nodes, nodes_line, connections })
     }
@@ -257,9 +253,7 @@ mod tests {
             ]
         );
         // One priority for all is none.
-        assert!(
-            parse("Nodes 4\nConnections 2\n0->1 start 0 size 5 prio 3\n1->0 start 0 size 5 prio 3\n").is_ok()
-        );
+        assert!(parse("Nodes 4\nConnections 2\n0->1 start 0 size 5 prio 3\n1->0 start 0 size 5 prio 3\n").is_ok());
         // Above 2^53 a double would not do.
         let late = parse("Nodes 4\nConnections 1\n0->1 start 9007199254740993 size 5\n").expect("a matrix");
         assert_eq!(late.last_start(), 9_007_199_254_740_993);

@@ -49,11 +49,7 @@ fn write_flows(matrix: &Matrix, inputs: &Inputs<'_>) -> String {
         let bytes = in_full_packets(connection.bytes);
         let id = connection.id.map(|id| id.to_string()).unwrap_or_default();
         // Writing to a string does not fail.
-        let _ = writeln!(
-            text,
-            "{},h{},h{},{bytes},{id}",
-            connection.start, connection.source, connection.destination
-        );
+        let _ = writeln!(text, "{},h{},h{},{bytes},{id}", connection.start, connection.source, connection.destination);
     }
     text
 }

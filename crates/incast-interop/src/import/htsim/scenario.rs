@@ -21,12 +21,7 @@ const DROP_TAIL_PACKETS: u64 = 100;
 pub const NDP: &str = "ndp";
 
 /// Writes it; what comes back beside it is the topology file that it names, if there is one.
-pub fn write(
-    matrix: &Matrix,
-    fabric: &Fabric,
-    inputs: &Inputs<'_>,
-    names: &Names,
-) -> (String, Option<String>) {
+pub fn write(matrix: &Matrix, fabric: &Fabric, inputs: &Inputs<'_>, names: &Names) -> (String, Option<String>) {
     let mut page = Page::default();
     let topology = inputs.topology.map(|text| format!(" and {}", text.name())).unwrap_or_default();
     page.line(format_args!("# Imported from {}{topology} of csg-htsim.", inputs.matrix.name()));

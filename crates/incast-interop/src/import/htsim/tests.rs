@@ -2,8 +2,7 @@ use super::*;
 use incast_lab::scenario::{Scenario, Source};
 use std::path::Path;
 
-const MATRIX: &str =
-    "Nodes 128\nConnections 2\n103->32 id 1 start 0 size 2000000\n34->109 id 2 start 1000 size 1\n";
+const MATRIX: &str = "Nodes 128\nConnections 2\n103->32 id 1 start 0 size 2000000\n34->109 id 2 start 1000 size 1\n";
 const CLOS: &str = "# three tiers\nNodes 128\nTiers 3\nPodsize 16\n\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 4\n\
                     Downlink_Latency_ns 1000\n\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 4\nDownlink_Latency_ns 1000\n\n\
                     tier 2\ndownlink_speed_gbps 100\nradix_down 8\ndownlink_latency_ns 1000\n";
@@ -60,9 +59,7 @@ fn connections_become_full_packets_on_a_fat_tree() {
 
 #[test]
 fn the_fat_tree_is_the_smallest_with_so_many_hosts() {
-    for (nodes, k, warned) in
-        [(2, 2, false), (16, 4, false), (17, 6, true), (432, 12, false), (1024, 16, false)]
-    {
+    for (nodes, k, warned) in [(2, 2, false), (16, 4, false), (17, 6, true), (432, 12, false), (1024, 16, false)] {
         let matrix = format!("Nodes {nodes}\nConnections 1\n0->1 start 0 size 5\n");
         let imported = import_all(&matrix, None, "dctcp").expect("imported");
         has(&imported, &[&format!("k = {k}  # the smallest that has so many hosts")]);
@@ -161,13 +158,7 @@ fn faults_of_a_topology_have_a_line() {
         (CLOS, "Radix_Down 4\n", "Radix_Down 4 4\n", 8, "found 3 words"),
         (CLOS, "Tier 1\nDown", "Tier 1\nBundle 3\nDown", 13, "Bundle: found 3, allowed is what divides"),
         (CLOS, "Tier 0\n", "Tier 0\nBundle 2\n", 7, "Bundle: found 2, allowed is 1 as hosts have one link"),
-        (
-            LEAF_SPINE,
-            "Oversubscribed 4",
-            "Oversubscribed 2",
-            11,
-            "Oversubscribed: found 2, but tier 0 has 8 links",
-        ),
+        (LEAF_SPINE, "Oversubscribed 4", "Oversubscribed 2", 11, "Oversubscribed: found 2, but tier 0 has 8 links"),
         (LEAF_SPINE, "Oversubscribed 4\n", "", 5, "Oversubscribed: found 1"),
         (LEAF_SPINE, "Podsize 128", "Podsize 64", 3, "two tiers are one pod"),
     ] {
@@ -206,10 +197,9 @@ fn what_is_written_can_be_run() {
                 has(&imported, &["buffer = { per_port = \"409600B\" }  # drop-tail, 100 packets"]);
             }
             // The trace is a file beside the scenario; its place is taken by what has no file.
-            let scenario = imported.scenario.replace(
-                "kind = \"trace\"\npath = \"case.flows.csv\"",
-                "kind = \"permutation\"\nsize = \"4096B\"",
-            );
+            let scenario = imported
+                .scenario
+                .replace("kind = \"trace\"\npath = \"case.flows.csv\"", "kind = \"permutation\"\nsize = \"4096B\"");
             let source = Source { path: "case.toml".into(), text: scenario };
             let scenario = Scenario::parse(source, &[]).unwrap_or_else(|error| panic!("{law}: {error}"));
             assert_eq!(scenario.runs().len(), 1);

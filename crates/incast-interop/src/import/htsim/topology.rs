@@ -144,8 +144,7 @@ fn read(text: &Text) -> Result<Values<'_>, ImportError> {
         };
         if name.eq_ignore_ascii_case("Tier") {
             let tiers = read.get(None, "Tiers");
-            let (tiers, _) =
-                tiers.map_err(|_| at("Tiers is missing, which has to come before this".into()))?;
+            let (tiers, _) = tiers.map_err(|_| at("Tiers is missing, which has to come before this".into()))?;
             let number = whole("Tier", word, 0..=tiers - 1).map_err(at)?;
             if let Some(other) = read.tiers.insert(number, line.number) {
                 return Err(at(format!("tier {number} is in line {other} already")));
@@ -249,7 +248,9 @@ impl Fabric {
             Self::Tiers(tiers) => tiers,
         };
         if tiers.latency {
-            page.line("# The switches' latency is in the delays: half of it on each side, so that every path has all of it.");
+            page.line(
+                "# The switches' latency is in the delays: half of it on each side, so that every path has all of it.",
+            );
         }
         if self.needs_file() {
             page.text("kind", "file", "");
@@ -317,9 +318,7 @@ impl Tiers {
         })?;
         let pods = nodes / pod;
         let (bundle, line) = of(0, "Bundle")?;
-        values.hold(bundle == 1, line, || {
-            format!("Bundle: found {bundle}, allowed is 1 as hosts have one link")
-        })?;
+        values.hold(bundle == 1, line, || format!("Bundle: found {bundle}, allowed is 1 as hosts have one link"))?;
         let (hosts_per_tor, line) = of(0, "Radix_Down")?;
         values.hold(pod.is_multiple_of(hosts_per_tor), line, || {
             format!("Radix_Down: found {hosts_per_tor}, allowed is what divides the {pod} hosts of a pod")
@@ -333,9 +332,7 @@ impl Tiers {
             let (up, up_line) = of(tier - 1, "Radix_Up")?;
             let (down, down_line) = of(tier, "Radix_Down")?;
             values.hold(up.is_multiple_of(bundle), bundle_line, || {
-                format!(
-                    "Bundle: found {bundle}, allowed is what divides the Radix_Up of line {up_line}, {up}"
-                )
+                format!("Bundle: found {bundle}, allowed is what divides the Radix_Up of line {up_line}, {up}")
             })?;
             values.hold(down == below * bundle, down_line, || {
                 format!(
@@ -344,8 +341,7 @@ impl Tiers {
                 )
             })?;
             let speed = |tier| of(tier, "Downlink_speed_Gbps").map(|(gbps, _)| gbps);
-            let ((over, over_line), (own, _)) =
-                (of(tier - 1, "Oversubscribed")?, of(tier - 1, "Radix_Down")?);
+            let ((over, over_line), (own, _)) = (of(tier - 1, "Oversubscribed")?, of(tier - 1, "Radix_Down")?);
             let (own_speed, up_speed) = (speed(tier - 1)?, speed(tier)?);
             values.hold(own * own_speed == up * up_speed * over, over_line, || {
                 format!(
@@ -362,8 +358,7 @@ impl Tiers {
         let (mut lower, mut latency) = (0, false);
         for tier in 0..tiers {
             let (gbps, _) = of(tier, "Downlink_speed_Gbps")?;
-            let ((cable, _), (switch, _)) =
-                (of(tier, "Downlink_Latency_ns")?, of(tier, "Switch_Latency_ns")?);
+            let ((cable, _), (switch, _)) = (of(tier, "Downlink_Latency_ns")?, of(tier, "Switch_Latency_ns")?);
             let ps = cable * 1000 + (lower + switch) * 500;
             links.push(Link { rate: Rate::from_gbps(gbps), delay: Time::from_ps(ps) });
             latency |= switch > 0;
@@ -418,9 +413,7 @@ impl Tiers {
         let hosts = tors * self.hosts_per_tor;
         let nodes = hosts + tors + aggs + cores;
         let cables = hosts + tors * up(0, self.aggs_per_pod) + aggs * up(1, cores / self.aggs_per_pod.max(1));
-        for (key, count, most) in
-            [("nodes", nodes, topology::MAX_NODES), ("links", cables, topology::MAX_CABLES)]
-        {
+        for (key, count, most) in [("nodes", nodes, topology::MAX_NODES), ("links", cables, topology::MAX_CABLES)] {
             if count > u64::from(most) {
                 let allowed = format!("at most {most}");
                 return Err(TopologyError::Value { key, found: count.to_string(), allowed });
@@ -434,9 +427,8 @@ impl Tiers {
     fn file(&self) -> String {
         let tors = self.pods * self.tors_per_pod;
         let aggs = self.pods * self.aggs_per_pod;
-        let mut text = String::from(
-            "# Pods of tor and agg switches, core switches above them; parallel links are lines.\n",
-        );
+        let mut text =
+            String::from("# Pods of tor and agg switches, core switches above them; parallel links are lines.\n");
         let link = |index: usize| {
             let link = self.links.get(index).copied().unwrap_or(USUAL_LINK);
             format!("{} {}", link.rate, link.delay)
@@ -479,8 +471,7 @@ impl Tiers {
 fn queue(values: &Values<'_>, tiers: u64) -> Result<Option<u64>, ImportError> {
     let mut first = None;
     for tier in 0..tiers {
-        let names: &[&'static str] =
-            if tier + 1 < tiers { &["Queue_Down", "Queue_Up"] } else { &["Queue_Down"] };
+        let names: &[&'static str] = if tier + 1 < tiers { &["Queue_Down", "Queue_Up"] } else { &["Queue_Down"] };
         for name in names {
             let (bytes, line) = values.get(Some(tier), name)?;
             let (same, other) = *first.get_or_insert((bytes, line));

@@ -179,8 +179,7 @@ fn read(text: &Text) -> Result<Vec<Flow>, ImportError> {
         let [_, source, destination, _, _, _, time] = words[..] else {
             return Err(at(format!("found {} columns, wanted are 7 with fct_us as the last", words.len())));
         };
-        let host =
-            |what: &str, word: &str| crate::import::text::whole(what, word, 0..=htsim::matrix::MOST_NODES);
+        let host = |what: &str, word: &str| crate::import::text::whole(what, word, 0..=htsim::matrix::MOST_NODES);
         flows.push(Flow {
             source: host("src", source).map_err(at)? as u32,
             destination: host("dst", destination).map_err(at)? as u32,
@@ -219,11 +218,8 @@ struct Simulated {
 fn simulate_run(run: &Run) -> Result<Simulated, ValidationError> {
     let outcome = simulate(run.config(1)?)?;
     let micros = |time: Time| time.ps() as f64 / 1e6;
-    let times: Vec<Option<f64>> = outcome
-        .flows
-        .iter()
-        .map(|flow| flow.acked.map(|acked| micros(acked.saturating_sub(flow.start))))
-        .collect();
+    let times: Vec<Option<f64>> =
+        outcome.flows.iter().map(|flow| flow.acked.map(|acked| micros(acked.saturating_sub(flow.start)))).collect();
     let mut figures = Figures::of(times.iter().flatten().copied().collect());
     figures.trims = Some(outcome.totals.trims as f64);
     figures.drops = Some(outcome.totals.drops as f64);
@@ -274,13 +270,11 @@ mod tests {
 
     #[test]
     fn files_of_the_peer_are_read_or_refused_with_a_line() {
-        let text =
-            |content: &str| Text::new(Path::new("fct.csv"), content.as_bytes().to_vec()).expect("text");
+        let text = |content: &str| Text::new(Path::new("fct.csv"), content.as_bytes().to_vec()).expect("text");
         let header = "flow,src,dst,size_bytes,start_us,finish_us,fct_us\n";
         let good = format!("{header}ndp_1_2,1,2,5,0.0,7.5,7.5\n");
         assert_eq!(read(&text(&good)), Ok(vec![Flow { source: 1, destination: 2, time: 7.5 }]));
-        for (row, line) in
-            [("ndp_1_2,1,2,5,0.0,7.5", 2), ("x,1,-2,5,0.0,7.5,7.5", 2), ("x,1,2,5,0,0,nan", 2), ("", 0)]
+        for (row, line) in [("ndp_1_2,1,2,5,0.0,7.5", 2), ("x,1,-2,5,0.0,7.5,7.5", 2), ("x,1,2,5,0,0,nan", 2), ("", 0)]
         {
             assert_eq!(read(&text(&format!("{header}{row}\n"))).expect_err(row).line, line, "{row}");
         }
@@ -292,16 +286,12 @@ mod tests {
         let folder = PathBuf::from("../../validation/htsim");
         for case in cases::CASES {
             let flows = Text::read(&folder.join(case.name).join("fct.csv")).and_then(|text| read(&text));
-            let matrix =
-                Text::read(&folder.join(case.matrix)).and_then(|text| htsim::matrix::Matrix::parse(&text));
+            let matrix = Text::read(&folder.join(case.matrix)).and_then(|text| htsim::matrix::Matrix::parse(&text));
             let (flows, matrix) = (flows.expect("their times"), matrix.expect("their matrix"));
             let mut theirs: Vec<_> =
                 flows.iter().map(|flow| (u64::from(flow.source), u64::from(flow.destination))).collect();
-            let mut ours: Vec<_> = matrix
-                .connections
-                .iter()
-                .map(|connection| (connection.source, connection.destination))
-                .collect();
+            let mut ours: Vec<_> =
+                matrix.connections.iter().map(|connection| (connection.source, connection.destination)).collect();
             theirs.sort_unstable();
             ours.sort_unstable();
             assert_eq!(theirs, ours, "{}", case.name);

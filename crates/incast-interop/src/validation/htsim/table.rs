@@ -23,10 +23,8 @@ pub fn render(all: &[Compared]) -> String {
             )
         };
         let count = |of: fn(&Figures) -> Option<f64>| {
-            let shown =
-                |figures: &Figures| of(figures).map_or_else(|| "–".to_owned(), |count| format!("{count:.0}"));
-            let range =
-                of(&one.ours).map(|_| format!(" ({}–{})", shown(least), shown(most))).unwrap_or_default();
+            let shown = |figures: &Figures| of(figures).map_or_else(|| "–".to_owned(), |count| format!("{count:.0}"));
+            let range = of(&one.ours).map(|_| format!(" ({}–{})", shown(least), shown(most))).unwrap_or_default();
             format!("{}{range} / {}", shown(&one.ours), shown(&one.theirs))
         };
         let flows = match one.flows * one.seeds {

@@ -39,10 +39,8 @@ impl Bar {
             (None, Some(bound), _) => format!("≥ {}", unit.text(bound)),
             (None, None, _) => "not measured".to_owned(),
         };
-        let published = self
-            .published
-            .iter()
-            .map(|(relation, value)| format!(", published {relation} {}", unit.text(*value)));
+        let published =
+            self.published.iter().map(|(relation, value)| format!(", published {relation} {}", unit.text(*value)));
         let all: String = [measured].into_iter().chain(published).collect();
         all.replace("  ", " ")
     }
@@ -70,8 +68,7 @@ pub fn bars(chart: &Bars) -> Markup {
     let axis = Axis::over("", unit, Spacing::Linear, values);
     let x = |value: f64| LEFT + axis.at(value) * (WIDTH - LEFT - RIGHT);
     let bottom = TOP + ROW * chart.bars.len() as f64;
-    let describe: Vec<String> =
-        chart.bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text(unit))).collect();
+    let describe: Vec<String> = chart.bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text(unit))).collect();
     let content = html! {
         g.grid {
             @for tick in axis.ticks(4) {
@@ -136,11 +133,7 @@ mod tests {
     fn bars_say_what_is_known() {
         let text = |bar: &Bar| bar.text(Unit::Time);
         assert_eq!(text(&bar("a", Some(5.0))), "5 µs");
-        let all = Bar {
-            interval: Some(Interval(4.0, 6.0)),
-            published: vec![("at most", 7.0)],
-            ..bar("a", Some(5.0))
-        };
+        let all = Bar { interval: Some(Interval(4.0, 6.0)), published: vec![("at most", 7.0)], ..bar("a", Some(5.0)) };
         assert_eq!(text(&all), "5 µs ±1 µs, published at most 7 µs");
         assert_eq!(text(&Bar { at_least: Some(2000.0), ..bar("a", None) }), "≥ 2 ms");
         assert_eq!(text(&bar("a", None)), "not measured");
@@ -148,8 +141,7 @@ mod tests {
 
     #[test]
     fn bounds_are_not_drawn_as_values() {
-        let draw =
-            |bar: Bar| bars(&Bars { title: "p99".into(), unit: Unit::Time, bars: vec![bar] }).into_string();
+        let draw = |bar: Bar| bars(&Bars { title: "p99".into(), unit: Unit::Time, bars: vec![bar] }).into_string();
         assert!(draw(Bar { at_least: Some(9.0), ..bar("a", None) }).contains("class=\"bar bound\""));
         let known = draw(Bar { published: vec![("", 10.0)], ..bar("a", Some(5.0)) });
         assert!(!known.contains("bound") && known.contains("class=\"published\""), "{known}");

@@ -136,18 +136,9 @@ mod tests {
     #[test]
     fn curves_marks_and_tooltips_are_drawn() {
         let axis = |label: &str| Axis::over(label, Unit::Time, Spacing::Linear, [0.0, 10.0].into_iter());
-        let mark = Mark {
-            at: (5.0, 5.0),
-            interval: Some(Interval(4.0, 6.0)),
-            at_least: false,
-            note: "5 µs & more".into(),
-        };
-        let curve = Curve {
-            series: 1,
-            points: vec![(0.0, 0.0), (10.0, 10.0)],
-            marks: vec![mark],
-            ..Curve::default()
-        };
+        let mark =
+            Mark { at: (5.0, 5.0), interval: Some(Interval(4.0, 6.0)), at_least: false, note: "5 µs & more".into() };
+        let curve = Curve { series: 1, points: vec![(0.0, 0.0), (10.0, 10.0)], marks: vec![mark], ..Curve::default() };
         let text = plot(&Plot {
             title: "FCT".into(),
             describe: "of two schemes".into(),
@@ -157,13 +148,9 @@ mod tests {
         })
         .into_string();
         assert!(text.contains("M68 254 454 12"), "{text}");
-        for part in [
-            "<title>FCT</title>",
-            "<desc>of two schemes</desc>",
-            "5 µs &amp; more",
-            "M261 157.2V108.8",
-            ">10 µs<",
-        ] {
+        for part in
+            ["<title>FCT</title>", "<desc>of two schemes</desc>", "5 µs &amp; more", "M261 157.2V108.8", ">10 µs<"]
+        {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(text.contains("data-series=\"1\""));

@@ -86,8 +86,7 @@ impl Axis {
     /// Spans the values. A linear axis starts at 0; a logarithmic one ignores what is not above 0.
     pub fn over(label: &str, unit: Unit, spacing: Spacing, values: impl Iterator<Item = f64>) -> Self {
         let usable = values.filter(|value| value.is_finite() && (spacing == Spacing::Linear || *value > 0.0));
-        let (low, high) =
-            usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         let (from, to) = match spacing {
             _ if low > high => (if spacing == Spacing::Log { 1.0 } else { 0.0 }, 10.0),
             Spacing::Linear => (low.min(0.0), if high > low.min(0.0) { high } else { low.min(0.0) + 1.0 }),
@@ -100,8 +99,7 @@ impl Axis {
     /// From the smallest value to the largest, without 0: for a quantity that was chosen, not measured.
     pub fn between(label: &str, unit: Unit, values: impl Iterator<Item = f64>) -> Self {
         let mut axis = Self::over(label, unit, Spacing::Linear, [].into_iter());
-        let (low, high) =
-            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         if low < high {
             let room = (high - low) * 0.04;
             (axis.from, axis.to) = (low - room, high + room);
@@ -151,8 +149,7 @@ impl Axis {
             values.filter(|value| (self.from..=self.to).contains(value)).collect()
         };
         // The densest choice that is not too dense.
-        let choices =
-            [of(&[1.0, 2.0, 3.0, 5.0, 7.0], 1), of(&[1.0, 2.0, 5.0], 1), of(&[1.0, 3.0], 1), of(&[1.0], 1)];
+        let choices = [of(&[1.0, 2.0, 3.0, 5.0, 7.0], 1), of(&[1.0, 2.0, 5.0], 1), of(&[1.0, 3.0], 1), of(&[1.0], 1)];
         let fitting = choices.into_iter().find(|ticks| ticks.len() <= count);
         fitting.unwrap_or_else(|| of(&[1.0], (last - first) / count.max(1) as i32 + 1))
     }

@@ -3,8 +3,8 @@
 use super::{
     ReportError,
     curves::{Ccdf, Series},
-    load::{FinishedRun, Point, Results},
 };
+use crate::results::read::{FinishedRun, Point, Results};
 use crate::{
     metrics::requests,
     results::{parquet, row::ALL},
@@ -101,10 +101,8 @@ pub fn read(results: &Results) -> Result<Figures, ReportError> {
         let point = &results.points[index];
         let mut schemes = Vec::new();
         for scheme in &results.schemes {
-            let mut curves = SchemeCurves {
-                classes: read_flows(results, point, scheme, most)?,
-                ..SchemeCurves::default()
-            };
+            let mut curves =
+                SchemeCurves { classes: read_flows(results, point, scheme, most)?, ..SchemeCurves::default() };
             if let Some(run) = results.runs_of(point, scheme).next() {
                 read_samples(run, most_over_time, &mut curves)?;
             }
@@ -127,20 +125,14 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
     }
 }
 
-fn read_flows(
-    results: &Results,
-    point: &Point,
-    scheme: &str,
-    most: usize,
-) -> Result<Vec<ClassCurves>, ReportError> {
+fn read_flows(results: &Results, point: &Point, scheme: &str, most: usize) -> Result<Vec<ClassCurves>, ReportError> {
     // For each class: values in microseconds, and how many more are not known.
     let mut fct = vec![(Vec::new(), 0_usize); results.classes.len()];
     let mut rct = fct.clone();
     for run in results.runs_of(point, scheme) {
         let path = run.folder.join("flows.parquet");
         let classes = &run.record.classes;
-        let flows =
-            parquet::read_flows(&path, classes).map_err(|error| ReportError::unreadable(&path, error))?;
+        let flows = parquet::read_flows(&path, classes).map_err(|error| ReportError::unreadable(&path, error))?;
         let from = run.time("/warmup").unwrap_or(Time::ZERO);
         let until = run.time("/duration").unwrap_or(Time::MAX);
         let add = |to: &mut Vec<(Vec<f64>, usize)>, class: u16, start: Time, end: Option<Time>| {

@@ -1,12 +1,12 @@
 //! Published numbers and what became of them.
 
 use super::scrolling;
+use crate::results::read::Results;
 use crate::{
     metrics::statistics::Interval,
     report::{
         chart::status_class,
         chart::{Deviation, Unit, deviations},
-        input::load::Results,
     },
     results::claims::{Judgement, Status},
     text::{grid_point, json},
@@ -73,7 +73,7 @@ fn row(claim: &Judgement, several_points: bool) -> Markup {
                 @if let Some(note) = &claim.note { " " span.soft { "(" (note) ")" } }
             }
             @if several_points { td { (grid_point(&claim.grid)) } }
-            td.number { (claim.described(|value| unit.text(value))) }
+            td.number { (claim.published_text(|value| unit.text(value))) }
             td.number { (claim.measured.map_or_else(|| "–".to_owned(), |value| unit.text(value))) }
             td.number {
                 @match claim.interval {
@@ -108,7 +108,7 @@ fn deviation(claim: &Judgement) -> Option<Deviation> {
             "{}{at}: measured {}, published {}: {}, {}",
             claim.claim,
             unit.text(measured),
-            claim.described(|value| unit.text(value)),
+            claim.published_text(|value| unit.text(value)),
             claim.outcome(),
             claim.why
         ),

@@ -1,13 +1,10 @@
 //! The comparison as a table, as on the terminal.
 
 use super::{scrolling, value_or_bound};
+use crate::results::read::{Point, Results};
 use crate::{
     metrics::{Metric, statistics::Interval},
-    report::{
-        chart::Unit,
-        chart::series_class,
-        input::load::{Point, Results},
-    },
+    report::{chart::Unit, chart::series_class},
     results::{
         compact::{self, Layout},
         comparison::{self, Counters, Line, Shows},

@@ -1,12 +1,10 @@
 //! What the runs cost.
 
 use super::scrolling;
+use crate::results::read::{FinishedRun, Results};
 use crate::{
     metrics::ns_per_packet_hop,
-    report::{
-        chart::series_class,
-        input::load::{FinishedRun, Results},
-    },
+    report::chart::series_class,
     text::{bytes, grouped, number},
 };
 use maud::{Markup, html};

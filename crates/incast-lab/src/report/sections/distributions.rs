@@ -5,8 +5,8 @@ use crate::report::chart::{Axis, Curve, Plot, Spacing, Unit, plot};
 use crate::report::input::{
     curves::Ccdf,
     figures::{ClassCurves, PointCurves},
-    load::Results,
 };
+use crate::results::read::Results;
 use maud::{Markup, html};
 
 /// The distributions of a grid point.
@@ -31,12 +31,7 @@ pub fn section(results: &Results, curves: &PointCurves) -> Markup {
     }
 }
 
-fn charts(
-    results: &Results,
-    curves: &PointCurves,
-    label: &str,
-    of: fn(&ClassCurves) -> &Ccdf,
-) -> Vec<Markup> {
+fn charts(results: &Results, curves: &PointCurves, label: &str, of: fn(&ClassCurves) -> &Ccdf) -> Vec<Markup> {
     let mut charts = Vec::new();
     for (index, class) in results.classes.iter().enumerate() {
         let cdfs: Vec<(usize, &Ccdf)> = curves
@@ -51,8 +46,7 @@ fn charts(
         }
         let shares = cdfs.iter().flat_map(|(_, cdf)| cdf.points.iter().map(|(_, share)| *share));
         let values = cdfs.iter().flat_map(|(_, cdf)| cdf.points.iter().map(|(value, _)| *value));
-        let describe: Vec<String> =
-            cdfs.iter().map(|(series, cdf)| note(&results.schemes[*series], cdf)).collect();
+        let describe: Vec<String> = cdfs.iter().map(|(series, cdf)| note(&results.schemes[*series], cdf)).collect();
         let lines = cdfs.iter().zip(&describe).map(|((series, cdf), note)| Curve {
             series: *series,
             note: note.clone(),
@@ -63,12 +57,7 @@ fn charts(
             title: format!("{label}, {}", of_class(class)),
             describe: describe.join("; "),
             x: Axis::over(label, Unit::Time, Spacing::Log, values),
-            y: Axis::over(
-                "share that takes at least as long",
-                Unit::Share,
-                Spacing::Log,
-                shares.chain([1.0]),
-            ),
+            y: Axis::over("share that takes at least as long", Unit::Share, Spacing::Log, shares.chain([1.0])),
             curves: lines.collect(),
         }));
     }
@@ -77,9 +66,7 @@ fn charts(
 
 /// The curve in words.
 fn note(scheme: &str, cdf: &Ccdf) -> String {
-    let text = |part: f64| {
-        cdf.percentile(part).map_or_else(|| "unfinished".to_owned(), |value| Unit::Time.text(value))
-    };
+    let text = |part: f64| cdf.percentile(part).map_or_else(|| "unfinished".to_owned(), |value| Unit::Time.text(value));
     let unfinished = match cdf.count - cdf.known {
         0 => String::new(),
         some => format!(", {some} of {} did not finish", cdf.count),

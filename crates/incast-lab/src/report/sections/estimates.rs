@@ -5,8 +5,8 @@ use crate::report::chart::{Curve, Unit};
 use crate::report::input::{
     curves::Series,
     figures::{PointCurves, SchemeCurves},
-    load::Results,
 };
+use crate::results::read::Results;
 use maud::{Markup, html};
 
 /// Schemes whose laws keep an estimate, if flows were sampled.
@@ -48,7 +48,6 @@ fn estimates(name: &str, series: usize, scheme: &SchemeCurves, port: Option<&Str
         let note = format!("load of {port}");
         curves.push(Curve { series, note, points: points(arrivals, bps), ..Curve::default() });
     }
-    let describe =
-        format!("{} flows{}", scheme.rates.len(), if load.is_some() { " and the port's load" } else { "" });
+    let describe = format!("{} flows{}", scheme.rates.len(), if load.is_some() { " and the port's load" } else { "" });
     over_time(&format!("{name}: estimates"), "estimate", Unit::Number, &describe, curves)
 }

@@ -12,7 +12,7 @@ pub mod sizes;
 pub mod sweep;
 pub mod verdict;
 
-use crate::report::input::load::Results;
+use crate::results::read::Results;
 use crate::{
     metrics::{self, Metric},
     results::{

@@ -4,8 +4,8 @@ use crate::report::chart::{Axis, Curve, Plot, Spacing, Unit, plot};
 use crate::report::input::{
     curves::Series,
     figures::{FlowRate, PointCurves, SchemeCurves},
-    load::Results,
 };
+use crate::results::read::Results;
 use maud::{Markup, html};
 use std::ops::Range;
 
@@ -95,8 +95,8 @@ fn compared(rates: &[&(usize, &SchemeCurves)]) -> Range<usize> {
 /// How a flow is called: by its class, and by its source where its class has others.
 fn flow_name(scheme: &SchemeCurves, flow: &FlowRate) -> String {
     let (host, number) = flow.flow;
-    let alone = scheme.rates.iter().filter(|other| other.class == flow.class).count() == 1
-        && scheme.flows_left_out == 0;
+    let alone =
+        scheme.rates.iter().filter(|other| other.class == flow.class).count() == 1 && scheme.flows_left_out == 0;
     if alone { flow.class.clone() } else { format!("{}, flow {number} of host {host}", flow.class) }
 }
 
@@ -108,8 +108,8 @@ fn one_flow(results: &Results, rates: &[&(usize, &SchemeCurves)], flow: usize, a
     };
     let largest = |points: &[(f64, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
     // What is assigned may be far above the link's rate; it must not squeeze what matters.
-    let limit = 1.5
-        * rates.iter().map(|(_, scheme)| largest(&points(&scheme.rates[flow].measured))).fold(0.0, f64::max);
+    let limit =
+        1.5 * rates.iter().map(|(_, scheme)| largest(&points(&scheme.rates[flow].measured))).fold(0.0, f64::max);
     let curves: Vec<Curve> = rates
         .iter()
         .map(|(series, scheme)| {
@@ -130,11 +130,8 @@ fn one_flow(results: &Results, rates: &[&(usize, &SchemeCurves)], flow: usize, a
 
 fn rate(name: &str, series: usize, scheme: &SchemeCurves) -> Markup {
     let line = |flow: &FlowRate, samples: &Series, faint: bool| {
-        let points: Vec<(f64, f64)> = samples
-            .means()
-            .into_iter()
-            .map(|(time, bps)| (time as f64 / PS_PER_US, bps / BPS_PER_GBPS))
-            .collect();
+        let points: Vec<(f64, f64)> =
+            samples.means().into_iter().map(|(time, bps)| (time as f64 / PS_PER_US, bps / BPS_PER_GBPS)).collect();
         let mean = points.iter().map(|point| point.1).sum::<f64>() / points.len().max(1) as f64;
         let what = if faint { "assigned" } else { "measured" };
         let note = format!("{}, {what}: {} on average", flow_name(scheme, flow), Unit::Rate.text(mean));
@@ -142,8 +139,7 @@ fn rate(name: &str, series: usize, scheme: &SchemeCurves) -> Markup {
     };
     let measured: Vec<Curve> = scheme.rates.iter().map(|flow| line(flow, &flow.measured, false)).collect();
     // What is assigned may be far above the link's rate; it must not squeeze what was measured.
-    let limit =
-        1.5 * measured.iter().flat_map(|curve| &curve.points).map(|point| point.1).fold(0.0, f64::max);
+    let limit = 1.5 * measured.iter().flat_map(|curve| &curve.points).map(|point| point.1).fold(0.0, f64::max);
     let assigned = scheme.rates.iter().map(|flow| {
         let mut curve = line(flow, &flow.assigned, true);
         for point in &mut curve.points {
@@ -154,11 +150,7 @@ fn rate(name: &str, series: usize, scheme: &SchemeCurves) -> Markup {
     let describe: Vec<&str> = measured.iter().map(|curve| curve.note.as_str()).collect();
     let mut title = format!("{name}: rates of flows");
     if scheme.flows_left_out > 0 {
-        title.push_str(&format!(
-            " ({} of {})",
-            scheme.rates.len(),
-            scheme.rates.len() + scheme.flows_left_out
-        ));
+        title.push_str(&format!(" ({} of {})", scheme.rates.len(), scheme.rates.len() + scheme.flows_left_out));
     }
     let describe = describe.join("; ");
     over_time(&title, "rate", Unit::Rate, &describe, assigned.chain(measured.clone()).collect())

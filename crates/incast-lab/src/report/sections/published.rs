@@ -1,12 +1,10 @@
 //! Measured beside published: the median and the 99th percentile of each class, as bars.
 
 use super::{add_claimed, is_measured, of_class};
+use crate::results::read::{Point, Results};
 use crate::{
     metrics::{Metric, Scope, metric},
-    report::{
-        chart::{Bar, Bars, Unit, bars},
-        input::load::{Point, Results},
-    },
+    report::chart::{Bar, Bars, Unit, bars},
     results::{claims::Judgement, row::ALL},
 };
 use maud::{Markup, html};

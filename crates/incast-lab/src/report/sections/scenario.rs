@@ -1,6 +1,6 @@
 //! What was simulated: what schemes differ in, what the workloads come to, every effective value.
 
-use crate::report::input::load::{FinishedRun, Results};
+use crate::results::read::{FinishedRun, Results};
 use maud::{Markup, html};
 use serde_json::Value;
 

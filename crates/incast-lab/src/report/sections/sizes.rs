@@ -1,12 +1,10 @@
 //! Slowdown by flow size.
 
 use super::of_class;
+use crate::results::read::{Point, Results};
 use crate::{
     metrics::SizeBin,
-    report::{
-        chart::{Axis, Curve, Mark, Plot, Spacing, Unit, plot},
-        input::load::{Point, Results},
-    },
+    report::chart::{Axis, Curve, Mark, Plot, Spacing, Unit, plot},
     results::row::Row,
     text::grouped,
 };
@@ -61,12 +59,7 @@ fn chart(rows: &[(usize, &Row)], class: &str, words: &str, of: Of) -> Markup {
         .zip(&curves)
         .filter_map(|((_, row), curve)| {
             let worst = curve.points.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-            Some(format!(
-                "{}: at most {}, at {}",
-                row.scheme,
-                Unit::Ratio.text(worst.1),
-                Unit::Bytes.text(worst.0)
-            ))
+            Some(format!("{}: at most {}, at {}", row.scheme, Unit::Ratio.text(worst.1), Unit::Bytes.text(worst.0)))
         })
         .collect();
     plot(&Plot {

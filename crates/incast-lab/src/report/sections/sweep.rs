@@ -1,12 +1,10 @@
 //! Metrics along the grid's axis: how schemes do as the load, a threshold or a delay grows.
 
 use super::{add_claimed, is_measured, of_class, value_or_bound};
+use crate::results::read::{Point, Results};
 use crate::{
     metrics::{Metric, metric, statistics::Interval},
-    report::{
-        chart::{Axis, Curve, Mark, Plot, Spacing, Unit, plot},
-        input::load::{Point, Results},
-    },
+    report::chart::{Axis, Curve, Mark, Plot, Spacing, Unit, plot},
     results::row::ALL,
     text::grid_point,
 };
@@ -45,9 +43,7 @@ pub fn section(results: &Results) -> Markup {
     let left_out = others.len().saturating_sub(MOST_COMBINATIONS);
     others.truncate(MOST_COMBINATIONS);
     let mut drawn: Vec<(&str, &Metric)> = METRICS.iter().map(|metric| (ALL, *metric)).collect();
-    drawn.extend(
-        results.classes.iter().filter(|class| *class != ALL).map(|class| (class.as_str(), OF_A_CLASS)),
-    );
+    drawn.extend(results.classes.iter().filter(|class| *class != ALL).map(|class| (class.as_str(), OF_A_CLASS)));
     for claim in results.claims.iter().filter(|claim| !claim.is_ratio) {
         add_claimed(&mut drawn, claim);
     }
@@ -73,8 +69,7 @@ pub fn section(results: &Results) -> Markup {
 fn numeric_axis(points: &[Point]) -> Option<String> {
     let mut best: Option<(usize, String)> = None;
     for axis in points.first()?.keys() {
-        let numbers: Option<Vec<f64>> =
-            points.iter().map(|point| point.get(axis).and_then(Value::as_f64)).collect();
+        let numbers: Option<Vec<f64>> = points.iter().map(|point| point.get(axis).and_then(Value::as_f64)).collect();
         let Some(mut numbers) = numbers else { continue };
         numbers.sort_unstable_by(f64::total_cmp);
         numbers.dedup();
@@ -99,8 +94,7 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &Metr
                 let x = row.grid.get(axis)?.as_f64()?;
                 let (value, bound) = value_or_bound(row, metric.name);
                 let interval = value.and(row.interval(metric.name));
-                let ends = interval
-                    .map(|Interval(low, high)| format!(" ({} to {})", unit.text(low), unit.text(high)));
+                let ends = interval.map(|Interval(low, high)| format!(" ({} to {})", unit.text(low), unit.text(high)));
                 let y = value.or(bound)?;
                 let sign = if value.is_none() { "≥ " } else { "" };
                 let note = format!("{scheme} at {x}: {sign}{}{}", unit.text(y), ends.unwrap_or_default());
@@ -118,8 +112,7 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &Metr
             .filter(|claim| rest.iter().all(|(path, value)| claim.grid.get(path) == Some(value)))
             .filter_map(|claim| {
                 let x = claim.grid.get(axis)?.as_f64()?;
-                let note =
-                    format!("{scheme} at {x}: published {} {}", claim.relation, unit.text(claim.published));
+                let note = format!("{scheme} at {x}: published {} {}", claim.relation, unit.text(claim.published));
                 Some(Mark { at: (x, claim.published), interval: None, at_least: false, note })
             })
             .collect();

@@ -1,13 +1,7 @@
 //! Which scheme is best in what, before anything else.
 
-use crate::{
-    report::input::{
-        figures::Figures,
-        load::{Point, Results},
-    },
-    results::verdict::LEAST_SEEDS,
-    text::grid_point,
-};
+use crate::results::read::{Point, Results};
+use crate::{report::input::figures::Figures, results::verdict::LEAST_SEEDS, text::grid_point};
 use maud::{Markup, html};
 
 /// The verdicts of the grid points that are shown in detail.

@@ -206,7 +206,7 @@ fn both_ends_of_a_range_can_fail() {
     assert_eq!(one(range(0.95, 1.05), &at(106.0)).0, Status::NotReproduced);
     assert_eq!(one(range(0.95, 1.05), &seeded([0.98, 1.0, 1.04])).0, Status::Inconclusive);
     let judged = judge(&[range(1.2, 1.34)], &at(130.0));
-    assert_eq!(judged[0].described(|value| value.to_string()), "1.2 to 1.34");
+    assert_eq!(judged[0].published_text(|value| value.to_string()), "1.2 to 1.34");
     assert_eq!((judged[0].published, judged[0].published_to), (1.2, Some(1.34)));
 }
 
@@ -232,7 +232,7 @@ fn bounds_say_whose_they_are() {
     assert_eq!(statuses(&[least(100.0)]), [Status::Reproduced]);
     assert_eq!(statuses(&[least(101.0)]), [Status::NotReproduced]);
     let judged = judge(&[least(101.0), Claim { ours: false, ..least(101.0) }], &rows());
-    let text = |judgement: &Judgement| judgement.described(|value| value.to_string());
+    let text = |judgement: &Judgement| judgement.published_text(|value| value.to_string());
     assert_eq!(judged.iter().map(text).collect::<Vec<_>>(), ["at least 101 (ours)", "at least 101"]);
     assert_eq!(judged[0].why, "-1%: beyond the bound");
 }
@@ -245,8 +245,7 @@ fn ratio() -> Claim {
 #[test]
 fn growth_is_over_another_grid_point() {
     let from: toml::Table = [("load".to_owned(), toml::Value::Float(0.2))].into_iter().collect();
-    let growth =
-        |scheme, value| Claim { ratio_at: from.clone(), value: Some(value), ..claim(scheme, Some(0.4)) };
+    let growth = |scheme, value| Claim { ratio_at: from.clone(), value: Some(value), ..claim(scheme, Some(0.4)) };
     // Measured: 420 / 150 and 200 / 100.
     let judged = judge(&[growth("b", 2.8), growth("a", 2.0), growth("a", 9.0), growth("a", 0.5)], &rows());
     let found: Vec<_> = judged.iter().map(|judgement| (judgement.measured, judgement.status)).collect();
@@ -265,8 +264,7 @@ fn growth_is_over_another_grid_point() {
 #[test]
 fn one_number_may_be_measured_by_another() {
     // Four drops in each row.
-    let over =
-        |value| Claim { ratio_to_metric: Some("drops".into()), value: Some(value), ..claim("a", Some(0.4)) };
+    let over = |value| Claim { ratio_to_metric: Some("drops".into()), value: Some(value), ..claim("a", Some(0.4)) };
     let judged = judge(&[over(50.0), over(2.0), over(0.5)], &rows());
     let found: Vec<_> = judged.iter().map(|judgement| (judgement.measured, judgement.status)).collect();
     let statuses = [Status::Reproduced, Status::SameDirection, Status::NotReproduced];
@@ -299,8 +297,7 @@ fn published_orders_of_schemes_and_curves_are_directions() {
 
 #[test]
 fn up_to_is_the_most_that_any_grid_point_reaches() {
-    let up_to =
-        |value| Claim { up_to: true, ratio_to: Some(to("b")), value: Some(value), ..claim("a", None) };
+    let up_to = |value| Claim { up_to: true, ratio_to: Some(to("b")), value: Some(value), ..claim("a", None) };
     // 150 / 100 at the lower load, 420 / 200 at the higher.
     let judged = judge(&[up_to(2.0), up_to(1.5), claim_at(1.5)], &rows());
     let found: Vec<_> = judged.iter().map(|one| (one.relation, one.measured, one.status)).collect();
@@ -337,10 +334,7 @@ fn a_ratio_to_one_of_several_is_the_largest() {
     let ratio = Claim { ratio_to: Some(several.clone()), at_least: Some(1.6), ..claim("a", None) };
     let judged = judge(&[ratio], &rows);
     let found: Vec<_> = judged.iter().map(|one| (one.claim.as_str(), one.measured)).collect();
-    assert_eq!(
-        found,
-        [("fct_us.p99: c (most of 3) / a", Some(1.8)), ("fct_us.p99: b (most of 3) / a", Some(2.1)),]
-    );
+    assert_eq!(found, [("fct_us.p99: c (most of 3) / a", Some(1.8)), ("fct_us.p99: b (most of 3) / a", Some(2.1)),]);
     assert!(judged.iter().all(|one| one.why.contains("the bound holds") && one.is_ratio));
     let nothing = Claim { ratio_to: Some(several), value: Some(2.0), ..claim("unmeasured", Some(0.2)) };
     let judged = judge(std::slice::from_ref(&nothing), &rows);
@@ -361,8 +355,7 @@ fn up_to_is_the_most_of_points_and_schemes() {
     };
     for names in [["b", "c"], ["c", "b"]] {
         let judged = judge(&[up_to(&names), up_to(&["c"])], &three_schemes());
-        let found: Vec<_> =
-            judged.iter().map(|one| (one.claim.as_str(), one.measured, &one.grid["load"])).collect();
+        let found: Vec<_> = judged.iter().map(|one| (one.claim.as_str(), one.measured, &one.grid["load"])).collect();
         assert_eq!(
             found,
             [

@@ -1,6 +1,6 @@
 //! `[host]`.
 
-use incast_cc::law::Recovery;
+use incast_cc::{law::Recovery, path::DEFAULT_RTO_MIN};
 use incast_sim::config::Echo;
 use incast_units::{Bytes, Time};
 use schemars::JsonSchema;
@@ -64,7 +64,7 @@ impl Default for Host {
     fn default() -> Self {
         Self {
             mtu: Bytes::new(4096),
-            rto_min: Time::from_ms(1),
+            rto_min: DEFAULT_RTO_MIN,
             ack_every: 1,
             ack_delay: None,
             quick_acks: 0,

@@ -46,9 +46,9 @@ pub fn fill(root: &mut Node) {
     root.insert_default("switch", Node { origin, value: Value::Table(Vec::new()) });
     let Some(switch) = root.get_mut("switch") else { return };
     // Buffer of single ports is not shared, which flow control needs.
-    let is_shared = switch.get("buffer").is_none_or(|buffer| {
-        ["per_port", "per_port_packets"].into_iter().all(|key| buffer.get(key).is_none())
-    });
+    let is_shared = switch
+        .get("buffer")
+        .is_none_or(|buffer| ["per_port", "per_port_packets"].into_iter().all(|key| buffer.get(key).is_none()));
     switch.insert_default("ties", text("arrivals-first"));
     switch.insert_default("ecn_at", text("dequeue"));
     if is_shared && let Some(pfc) = flow_control(origin) {
@@ -72,15 +72,11 @@ mod tests {
 
     #[test]
     fn only_what_is_missing_is_filled_in() {
-        let root =
-            filled("profile = \"hpcc-lineage\"\n[switch]\nties = \"seeded\"\nbuffer = { total = \"1MB\" }");
+        let root = filled("profile = \"hpcc-lineage\"\n[switch]\nties = \"seeded\"\nbuffer = { total = \"1MB\" }");
         let switch = root.get("switch").expect("a table");
         assert_eq!((switch.text("ties"), switch.text("ecn_at")), (Some("seeded"), Some("dequeue")));
         assert_eq!(switch.get("pfc").and_then(|pfc| pfc.text("frame")), Some("43B"));
-        assert_eq!(
-            filled("profile = \"hpcc-lineage\"").get("switch").map(|switch| switch.entries().len()),
-            Some(3)
-        );
+        assert_eq!(filled("profile = \"hpcc-lineage\"").get("switch").map(|switch| switch.entries().len()), Some(3));
         let per_port = filled("profile = \"hpcc-lineage\"\n[switch]\nbuffer = { per_port = \"1MB\" }");
         assert!(per_port.get("switch").is_some_and(|switch| switch.get("pfc").is_none()));
         for other in ["profile = \"standard\"", "", "profile = 1"] {

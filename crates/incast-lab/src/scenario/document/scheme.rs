@@ -66,21 +66,11 @@ pub struct Refinement {
 }
 
 /// Keys of a scheme that are not parameters.
-pub const SCHEME_KEYS: &[&str] = &[
-    "law",
-    "name",
-    "priority",
-    "ack_priority",
-    "notification_priority",
-    "by_class",
-    "underlay",
-    "switch",
-    "host",
-];
+pub const SCHEME_KEYS: &[&str] =
+    &["law", "name", "priority", "ack_priority", "notification_priority", "by_class", "underlay", "switch", "host"];
 
 /// Keys of `by_class` that are not parameters.
-pub const REFINEMENT_KEYS: &[&str] =
-    &["law", "priority", "ack_priority", "notification_priority", "underlay"];
+pub const REFINEMENT_KEYS: &[&str] = &["law", "priority", "ack_priority", "notification_priority", "underlay"];
 
 impl<'de> Deserialize<'de> for Scheme {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -4,9 +4,7 @@ use super::{
     named::Agent,
     optional::{Optional, Part},
 };
-use incast_sim::config::{
-    Alpha, Credits, Ecn, Headroom, MarkAt, NotEct, Scheduling, Size, Ties, Trim, also, also_off,
-};
+use incast_sim::config::{Alpha, Credits, Ecn, Headroom, MarkAt, NotEct, Scheduling, Size, Ties, Trim, also, also_off};
 use incast_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};

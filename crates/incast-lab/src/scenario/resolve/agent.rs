@@ -36,9 +36,7 @@ pub fn of(switch: &Switch) -> Result<Agent, Problem> {
         LoadBalancing::Iofd if agent.kind != IOFD => {
             refuse("\"ecmp\" with that agent, or \"iofd\" alone: a switch has one agent")
         }
-        LoadBalancing::Spray | LoadBalancing::SourceRouted | LoadBalancing::SprayPermutation
-            if agent.kind == IOFD =>
-        {
+        LoadBalancing::Spray | LoadBalancing::SourceRouted | LoadBalancing::SprayPermutation if agent.kind == IOFD => {
             refuse("\"ecmp\" or \"iofd\": the others reorder packets, or let senders choose the path")
         }
         _ => Ok(agent.clone()),
@@ -86,9 +84,8 @@ pub fn sender_defaults<'a>(
     given: &'a [(String, Raw)],
 ) -> impl Iterator<Item = (String, Raw)> + use<'a> {
     let pairs = agent.info().map_or(&[][..], |agent| agent.sender);
-    let wanted = |key: &str| {
-        law.parameters.iter().any(|row| row.name == key) && given.iter().all(|(other, _)| other != key)
-    };
+    let wanted =
+        |key: &str| law.parameters.iter().any(|row| row.name == key) && given.iter().all(|(other, _)| other != key);
     pairs.iter().filter(move |(key, _)| wanted(key)).map(|(key, text)| ((*key).to_owned(), raw(text)))
 }
 
@@ -144,9 +141,8 @@ pub fn idle(topology: &Topology, scheme: &Resolved) -> Vec<String> {
     let wants_longer = switch.agent.values().contains(&("loop_free_alternates", Raw::Flag(true)));
     let has_choice = |rule: &Rule| (0..topology.hosts).any(|host| rule.alternatives(host).nth(1).is_some());
     if switch.agent.reroutes() && !wants_longer && !topology.rules.iter().any(has_choice) {
-        warnings.push(format!(
-            "scheme {name}: {IOFD} has no effect, as no switch has two ports of equal cost to a host"
-        ));
+        warnings
+            .push(format!("scheme {name}: {IOFD} has no effect, as no switch has two ports of equal cost to a host"));
     }
     if switch.virtual_channels > 1 && switch.pfc.is_none() {
         warnings.push(format!("scheme {name}: switch.virtual_channels have no effect without switch.pfc"));

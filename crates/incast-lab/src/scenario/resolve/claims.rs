@@ -35,8 +35,7 @@ fn check_one(document: &Document, traffic: &Traffic, index: usize) -> Result<(),
     }
     let no_scheme = |name: &String| {
         let unknown = !schemes.contains(&name.as_str());
-        unknown
-            .then(|| Problem::unknown(format!("there is no scheme {name:?}"), name, schemes.iter().copied()))
+        unknown.then(|| Problem::unknown(format!("there is no scheme {name:?}"), name, schemes.iter().copied()))
     };
     if let Some(problem) = no_scheme(&claim.scheme) {
         return at("scheme", problem);
@@ -68,9 +67,8 @@ fn check_one(document: &Document, traffic: &Traffic, index: usize) -> Result<(),
         }
         let free = axes.iter().filter(|axis| !claim.grid.contains_key(**axis)).count();
         if free != 1 {
-            let problem = Problem::new(format!(
-                "a curve needs one grid axis that its `grid` leaves open, found {free}"
-            ));
+            let problem =
+                Problem::new(format!("a curve needs one grid axis that its `grid` leaves open, found {free}"));
             return at("points", problem);
         }
     }
@@ -78,8 +76,7 @@ fn check_one(document: &Document, traffic: &Traffic, index: usize) -> Result<(),
         let problem = Problem::new("only a claim with a `value` can be an \"up to\"".to_owned());
         return at("up_to", problem);
     }
-    if let Some((low, high)) =
-        claim.range.filter(|(low, high)| low.partial_cmp(high) != Some(std::cmp::Ordering::Less))
+    if let Some((low, high)) = claim.range.filter(|(low, high)| low.partial_cmp(high) != Some(std::cmp::Ordering::Less))
     {
         return at("range", Problem::value(format!("[{low}, {high}]"), "the lower end first"));
     }
@@ -160,11 +157,8 @@ fn grid_point(
             return at(problem);
         }
         let all = document.zip.iter().chain([&document.grid]).flat_map(|axes| &axes.0);
-        let values: Vec<String> = all
-            .filter(|(path, _)| path == key)
-            .flat_map(|(_, values)| values)
-            .map(ToString::to_string)
-            .collect();
+        let values: Vec<String> =
+            all.filter(|(path, _)| path == key).flat_map(|(_, values)| values).map(ToString::to_string).collect();
         if !values.contains(&value.to_string()) {
             let allowed = list(&values.iter().map(String::as_str).collect::<Vec<_>>(), false);
             return at(Problem::value(value, allowed));

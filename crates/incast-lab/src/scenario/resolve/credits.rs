@@ -2,7 +2,7 @@
 
 use super::refusal;
 use crate::scenario::tree::{error::Problem, place::keys};
-use incast_sim::{Fabric, check_credits, credit_rules};
+use incast_sim::{Fabric, checks::check_credits, credit_rules};
 use incast_units::{Rate, Time};
 
 /// Refuses what could never be sent, or has no buffer.

@@ -21,10 +21,8 @@ pub fn warnings(scheme: &Resolved, given: impl Fn(&str, &str) -> bool) -> Vec<St
     let path = scheme.path;
     let packets = path.bdp().get() as f64 / f64::from(path.mss.max(1));
     if packets < FEW_PACKETS {
-        found.push(format!(
-            "scheme {name}: the BDP is {packets:.1} packets of {} B: windows are that coarse",
-            path.mss
-        ));
+        found
+            .push(format!("scheme {name}: the BDP is {packets:.1} packets of {} B: windows are that coarse", path.mss));
     }
     if scheme.host.ack_every > 1 && scheme.host.ack_delay >= scheme.host.rto_min {
         let (delay, least) = (scheme.host.ack_delay, scheme.host.rto_min);

@@ -9,9 +9,7 @@ pub fn build(config: &TopologyConfig, base: &Path) -> Result<Topology, Problem> 
     let in_file = |problem: Problem| problem.at(&keys!["topology", "path"]);
     let path = if let TopologyConfig::File(file) = config { Some(&file.path) } else { None };
     let text = match path {
-        Some(path) => {
-            Source::read(&base.join(path)).map_err(|error| in_file(Problem::new(error.to_string())))?.text
-        }
+        Some(path) => Source::read(&base.join(path)).map_err(|error| in_file(Problem::new(error.to_string())))?.text,
         None => String::new(),
     };
     let topology = config.build(&text).map_err(|error| match error {

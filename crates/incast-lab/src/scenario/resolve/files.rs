@@ -14,6 +14,7 @@ use incast_sim::{
     fabric::format::Format,
     topology::{Topology, TopologyConfig},
 };
+use incast_units::Time;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -47,8 +48,7 @@ impl Files {
             Some(text) => Table::parse(text),
             None => {
                 let path = self.base.join(name);
-                let looks_like_a_path =
-                    name.contains(['/', '\\']) || name.contains(".csv") || name.contains(".txt");
+                let looks_like_a_path = name.contains(['/', '\\']) || name.contains(".csv") || name.contains(".txt");
                 if !looks_like_a_path && !path.is_file() {
                     return Err(Problem {
                         nearest: nearest(name, names()).map(str::to_owned),
@@ -95,11 +95,7 @@ impl Files {
     }
 
     /// Reads the parameters that are files.
-    pub fn read_parameters(
-        &mut self,
-        declared: &[ParameterInfo],
-        given: &mut [(String, Raw)],
-    ) -> Result<(), Problem> {
+    pub fn read_parameters(&mut self, declared: &[ParameterInfo], given: &mut [(String, Raw)]) -> Result<(), Problem> {
         for (key, raw) in given {
             let bundled = declared.iter().find(|row| row.name == key).and_then(|row| row.bundled);
             if let (Some(bundled), Raw::Text(name)) = (bundled, &*raw)
@@ -142,14 +138,21 @@ impl Files {
     }
 
     /// The constants from which the defaults of laws are computed.
-    pub fn path(&mut self, topology: &Arc<Topology>, mtu: u32, format: &Format, gap: u32) -> NetworkPath {
+    pub fn path(
+        &mut self,
+        topology: &Arc<Topology>,
+        mtu: u32,
+        rto_min: Time,
+        format: &Format,
+        gap: u32,
+    ) -> NetworkPath {
         let known = self.paths.iter().find(|(other, other_mtu, other_format, other_gap, _)| {
             Arc::ptr_eq(other, topology) && (*other_mtu, *other_format, *other_gap) == (mtu, *format, gap)
         });
         if let Some((.., path)) = known {
-            return *path;
+            return NetworkPath { rto_min, ..*path };
         }
-        let path = incast_sim::base_path_of(topology, mtu, format, gap);
+        let path = incast_sim::base_path_of(topology, mtu, rto_min, format, gap);
         self.paths.push((Arc::clone(topology), mtu, *format, gap, path));
         path
     }

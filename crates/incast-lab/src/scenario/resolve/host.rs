@@ -5,7 +5,7 @@ use crate::scenario::resolve::{clocks, refusal};
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::Path;
 use incast_sim::{
-    check_host, check_mtu,
+    checks::{check_host, check_mtu},
     config::{HostConfig, LoadBalancing},
 };
 
@@ -15,12 +15,7 @@ pub fn mtu(host: &Host) -> Result<u32, Problem> {
 }
 
 /// Checks and converts.
-pub fn resolve(
-    host: &Host,
-    balancing: LoadBalancing,
-    network: &Path,
-    hosts: u32,
-) -> Result<HostConfig, Problem> {
+pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path, hosts: u32) -> Result<HostConfig, Problem> {
     clocks::check(&host.clock, hosts).map_err(|problem| problem.at(&keys!["host", "clock"]))?;
     let config = HostConfig {
         mtu: mtu(host)?,

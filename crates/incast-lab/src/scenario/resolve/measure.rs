@@ -47,8 +47,7 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
         let here = |problem: Problem| problem.at(&keys!["measure", "sizes", index]);
         let name = &sizes.name;
         if name.is_empty() || name == "all" || traffic.classes.contains(name) {
-            let problem =
-                Problem::value(format!("{name:?}"), "a name that is not that of a class or \"all\"");
+            let problem = Problem::value(format!("{name:?}"), "a name that is not that of a class or \"all\"");
             return Err(here(problem.under("name")));
         }
         if document.measure.sizes[..index].iter().any(|other| other.name == *name) {
@@ -117,28 +116,20 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// Links that go down and up, and what is odd about them.
-pub fn events(
-    document: &Document,
-    topology: &Topology,
-    end: Time,
-) -> Result<(Vec<LinkEvent>, Vec<String>), Problem> {
+pub fn events(document: &Document, topology: &Topology, end: Time) -> Result<(Vec<LinkEvent>, Vec<String>), Problem> {
     let (mut events, mut warnings) = (Vec::new(), Vec::new());
     for (index, event) in document.event.iter().enumerate() {
         let (key, name, up) = match (&event.link_down, &event.link_up) {
             (Some(name), None) => ("link_down", name, false),
             (None, Some(name)) => ("link_up", name, true),
             (down, up) => {
-                return Err(Problem::exactly_one(&[
-                    ("link_down", down.is_some()),
-                    ("link_up", up.is_some()),
-                ])
-                .at(&keys!["event", index]));
+                return Err(Problem::exactly_one(&[("link_down", down.is_some()), ("link_up", up.is_some())])
+                    .at(&keys!["event", index]));
             }
         };
         let cable = topology.find_cable(name).ok_or_else(|| {
-            let names: Vec<String> = (0..topology.cables.len().min(20_000))
-                .filter_map(|cable| topology.cable_name(cable))
-                .collect();
+            let names: Vec<String> =
+                (0..topology.cables.len().min(20_000)).filter_map(|cable| topology.cable_name(cable)).collect();
             let first = names.iter().rev().take(3).cloned().collect::<Vec<_>>().join(", ");
             Problem {
                 nearest: nearest(name, names.iter().map(String::as_str)).map(str::to_owned),
@@ -161,9 +152,7 @@ mod tests {
 
     #[test]
     fn stars_match() {
-        for (pattern, text) in
-            [("s0", "s0"), ("*", ""), ("leaf*", "leaf12"), ("*a*b", "xaxxb"), ("a*a", "aba")]
-        {
+        for (pattern, text) in [("s0", "s0"), ("*", ""), ("leaf*", "leaf12"), ("*a*b", "xaxxb"), ("a*a", "aba")] {
             assert!(matches(pattern, text), "{pattern} {text}");
         }
         for (pattern, text) in [("s0", "s01"), ("leaf*", "spine1"), ("*a*b", "ba"), ("a*a", "a"), ("", "a")] {

@@ -10,6 +10,7 @@ mod fabric;
 pub mod files;
 mod frames;
 mod host;
+mod marks;
 mod measure;
 pub mod nominal;
 mod parameters;
@@ -99,17 +100,15 @@ pub fn resolve(
     }
     problems.extend(claims::check(&document, &traffic));
     problems.extend(claims::check_columns(&document, &traffic));
-    let (probes, (events, of_events)) = match (
-        measure::probes(&document, &topology, &traffic),
-        measure::events(&document, &topology, traffic.end),
-    ) {
-        (Ok(probes), Ok(events)) => (probes, events),
-        (Err(problem), events) => {
-            problems.extend(events.err());
-            return Err(of(problem.into(), problems));
-        }
-        (_, Err(problem)) => return Err(of(problem.into(), problems)),
-    };
+    let (probes, (events, of_events)) =
+        match (measure::probes(&document, &topology, &traffic), measure::events(&document, &topology, traffic.end)) {
+            (Ok(probes), Ok(events)) => (probes, events),
+            (Err(problem), events) => {
+                problems.extend(events.err());
+                return Err(of(problem.into(), problems));
+            }
+            (_, Err(problem)) => return Err(of(problem.into(), problems)),
+        };
     if let Some(problems) = Problems::of(problems) {
         return Err(problems);
     }
@@ -147,8 +146,7 @@ fn basics(document: &Document) -> Vec<Problem> {
         problems.push(Problem::value(document.duration, "a time above 0").under("duration"));
     }
     if document.warmup >= document.duration {
-        let allowed =
-            format!("a time before the duration, {}: otherwise no flow is counted", document.duration);
+        let allowed = format!("a time before the duration, {}: otherwise no flow is counted", document.duration);
         problems.push(Problem::value(document.warmup, allowed).under("warmup"));
     }
     if document.seeds.is_empty() {
@@ -160,8 +158,7 @@ fn basics(document: &Document) -> Vec<Problem> {
         }
     }
     let seeds = document.seeds.len();
-    if let Some(budget) = document.seed_budget.filter(|budget| (*budget as usize) < seeds || *budget > 10_000)
-    {
+    if let Some(budget) = document.seed_budget.filter(|budget| (*budget as usize) < seeds || *budget > 10_000) {
         let allowed = format!("{seeds}, the number of seeds, to 10000");
         problems.push(Problem::value(budget, allowed).under("seed_budget"));
     }
@@ -175,13 +172,8 @@ fn basics(document: &Document) -> Vec<Problem> {
             problems.push(problem.at(&keys!["scheme", index, "name"]));
         }
         if document.scheme[..index].iter().any(|other| other.name() == name) {
-            let problem =
-                Problem::new(format!("there are two schemes {name:?}: give each a `name` of its own"));
-            problems.push(problem.at(&keys![
-                "scheme",
-                index,
-                if scheme.name.is_some() { "name" } else { "law" }
-            ]));
+            let problem = Problem::new(format!("there are two schemes {name:?}: give each a `name` of its own"));
+            problems.push(problem.at(&keys!["scheme", index, if scheme.name.is_some() { "name" } else { "law" }]));
         }
     }
     problems

@@ -73,15 +73,11 @@ pub fn nominal(
         return Err(Problem::value(found, allowed).at(&last.key));
     }
     let settles = (load < 1.0).then(|| {
-        let unit =
-            links.map(|(_, load, variance)| variance / ((1.0 - load) * (1.0 - load))).fold(0.0, f64::max);
+        let unit = links.map(|(_, load, variance)| variance / ((1.0 - load) * (1.0 - load))).fold(0.0, f64::max);
         settles(unit, warmup)
     });
-    let without = traffic
-        .classes
-        .iter()
-        .zip(0..)
-        .filter(|(_, class)| traffic.steady.iter().all(|steady| steady.class != *class));
+    let without =
+        traffic.classes.iter().zip(0..).filter(|(_, class)| traffic.steady.iter().all(|steady| steady.class != *class));
     Ok(Some(Nominal { load, link, settles, without: without.map(|(name, _)| name.clone()).collect() }))
 }
 

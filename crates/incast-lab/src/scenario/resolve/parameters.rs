@@ -38,18 +38,13 @@ pub fn parameter_problem(error: ParameterError, whose: &str, others: &[&str]) ->
 
 /// Those of the `given` parameters that do nothing, and with which value of which other one. A parameter that the value
 /// of another one names (`decrease_guard = "cnp-interval"`) does something there.
-pub fn void_parameters(
-    conditions: &[Condition],
-    values: &[(&str, Raw)],
-    given: impl Fn(&str) -> bool,
-) -> Vec<String> {
+pub fn void_parameters(conditions: &[Condition], values: &[(&str, Raw)], given: impl Fn(&str) -> bool) -> Vec<String> {
     let named = |parameter: &str| {
         values.iter().any(|(key, value)| {
             *key != parameter && matches!(value, Raw::Text(text) if text.replace('-', "_") == parameter)
         })
     };
-    let given =
-        conditions.iter().filter(|condition| given(condition.parameter) && !named(condition.parameter));
+    let given = conditions.iter().filter(|condition| given(condition.parameter) && !named(condition.parameter));
     let void = given.filter_map(|condition| {
         let (key, value) = values.iter().find(|(key, _)| *key == condition.other)?;
         let (value, shown) = match value {

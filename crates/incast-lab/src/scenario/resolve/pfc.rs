@@ -6,7 +6,8 @@ use super::{
 };
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_sim::{
-    ConfigError, Fabric, check_pfc,
+    ConfigError, Fabric,
+    checks::{self, check_pfc},
     config::{Expiry, Pfc, Shortage, Threshold},
     flow_control::pfc::{Bounds, Rules},
     pfc_rules,
@@ -31,8 +32,7 @@ pub fn resolve(pfc: &Described, priorities: u8) -> Result<Option<Pfc>, Problem> 
             (Threshold::Dynamic { alpha: table.alpha, reserve, resume_offset }, table.common())
         }
     };
-    let PfcCommon { headroom, lossless, response_delay, frame, pause_time, refresh, deadlock_after, strict } =
-        common;
+    let PfcCommon { headroom, lossless, response_delay, frame, pause_time, refresh, deadlock_after, strict } = common;
     let mut mask = if lossless.is_none() { u8::MAX } else { 0 };
     for priority in lossless.unwrap_or_default() {
         if *priority >= priorities {
@@ -45,10 +45,7 @@ pub fn resolve(pfc: &Described, priorities: u8) -> Result<Option<Pfc>, Problem> 
     let expiry = match (pause_time, refresh) {
         (None, None) => None,
         (None, Some(_)) => {
-            return Err(at(
-                "refresh",
-                Problem::new("only pauses that end after a `pause_time` are refreshed"),
-            ));
+            return Err(at("refresh", Problem::new("only pauses that end after a `pause_time` are refreshed")));
         }
         (Some(after), refresh) => Some(Expiry { after, refresh: refresh.unwrap_or(after / 2) }),
     };
@@ -83,7 +80,7 @@ pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
 
 /// Refuses what could lock up although there are virtual channels or deflection.
 pub fn check_channels(fabric: Fabric<'_>) -> Result<(), Problem> {
-    incast_sim::check_channels(fabric).map_err(|error| refusal(error, &keys!["switch", "virtual_channels"]))
+    checks::check_channels(fabric).map_err(|error| refusal(error, &keys!["switch", "virtual_channels"]))
 }
 
 /// What flow control comes to, one line for each kind of switch port; nothing where there is none.

@@ -6,7 +6,7 @@ use super::{
             Document,
             host::Host,
             profile::{HPCC_LINEAGE, Profile},
-            scheme::{self as described, Scheme},
+            scheme::{self as document, Scheme},
             switch::Switch,
         },
         tree::{
@@ -19,7 +19,7 @@ use super::{
     },
     agent, credits, degenerate,
     files::Files,
-    frames, host,
+    frames, host, marks,
     nominal::nominal,
     parameters::{given_parameters, parameter_problem, void_parameters},
     pfc,
@@ -38,7 +38,7 @@ use incast_cc::{
 use incast_sim::{
     Fabric,
     config::{self, ClassConfig, Echo, Ecn, NotEct, SwitchConfig, Wire},
-    fabric::packet::TELEMETRY_HOPS,
+    packet::TELEMETRY_HOPS,
     pfc_rules,
     topology::Topology,
 };
@@ -81,10 +81,8 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let mtu = host::mtu(&host_table).map_err(place)?;
     let wire = context.document.wire;
     let format = frames::format(law, context.document.profile, host_table.frames.as_ref()).map_err(place)?;
-    let rto_min = host_table.rto_min;
-    let network = Path { rto_min, ..files.path(context.topology, mtu, &format, wire.gap) };
-    let switch =
-        switch::resolve(&switch_table, context.topology, &network, format.data(mtu), files).map_err(place)?;
+    let network = files.path(context.topology, mtu, host_table.rto_min, &format, wire.gap);
+    let switch = switch::resolve(&switch_table, context.topology, &network, format.data(mtu), files).map_err(place)?;
     let hosts = context.topology.hosts;
     let mut host = host::resolve(&host_table, switch.load_balancing, &network, hosts).map_err(place)?;
 
@@ -98,8 +96,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let common = Common { context, scheme, switch: &switch, host: &host_table, mtu, wire };
     let (mut classes, mut receivers) = (Vec::new(), Vec::new());
     for name in &context.traffic.classes {
-        let refinement =
-            scheme.by_class.iter().find(|(class, _)| class == name).map(|(_, refinement)| refinement);
+        let refinement = scheme.by_class.iter().find(|(class, _)| class == name).map(|(_, refinement)| refinement);
         let place = match refinement {
             Some(_) => vec!["by_class".into(), Step::from(name.as_str())],
             None => Vec::new(),
@@ -208,7 +205,7 @@ struct Common<'a> {
 
 fn class_config(
     common: &Common<'_>,
-    refinement: Option<&described::Refinement>,
+    refinement: Option<&document::Refinement>,
     name: &str,
     files: &mut Files,
 ) -> Result<(ClassConfig, Scheduler), Problem> {
@@ -227,17 +224,15 @@ fn class_config(
     }
     files.read_parameters(info.parameters, &mut given)?;
     let format = frames::format(info, context.document.profile, host.frames.as_ref())?;
-    let path = Path { rto_min: host.rto_min, ..files.path(context.topology, mtu, &format, wire.gap) };
-    let resolved =
-        |rate, given: &[(String, Raw)]| match LawParameters::resolve(law, &Path { rate, ..path }, given) {
-            Some(Ok(resolved)) => Ok(resolved),
-            Some(Err(error)) => {
-                let others =
-                    if refinement.is_some() { described::REFINEMENT_KEYS } else { described::SCHEME_KEYS };
-                Err(parameter_problem(error, &format!("law {}", info.name), others))
-            }
-            None => Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
-        };
+    let path = files.path(context.topology, mtu, host.rto_min, &format, wire.gap);
+    let resolved = |rate, given: &[(String, Raw)]| match LawParameters::resolve(law, &Path { rate, ..path }, given) {
+        Some(Ok(resolved)) => Ok(resolved),
+        Some(Err(error)) => {
+            let others = if refinement.is_some() { document::REFINEMENT_KEYS } else { document::SCHEME_KEYS };
+            Err(parameter_problem(error, &format!("law {}", info.name), others))
+        }
+        None => Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
+    };
     // The sizes of the flows may decide about what is not given.
     let by_traffic = resolved(path.rate, &given)?.by_traffic(&given, &|| sizes_under(context, scheme, law));
     given.extend(by_traffic.into_iter().map(|(key, raw)| (key.to_owned(), raw)));
@@ -253,11 +248,8 @@ fn class_config(
         given => Ok(given),
     };
     let data = priority("priority", refinement.and_then(|refinement| refinement.priority), scheme.priority)?;
-    let acks = priority(
-        "ack_priority",
-        refinement.and_then(|refinement| refinement.ack_priority),
-        scheme.ack_priority,
-    )?;
+    let acks =
+        priority("ack_priority", refinement.and_then(|refinement| refinement.ack_priority), scheme.ack_priority)?;
     let notifications = priority(
         "notification_priority",
         refinement.and_then(|refinement| refinement.notification_priority),
@@ -267,11 +259,8 @@ fn class_config(
     let transport = law.transport();
     let data = data.unwrap_or(transport.priority);
     if data > highest {
-        let needed = format!(
-            "law {} sends data at priority {data}, and switches have {}",
-            info.name,
-            switch.class_priorities()
-        );
+        let needed =
+            format!("law {} sends data at priority {data}, and switches have {}", info.name, switch.class_priorities());
         let least = (u32::from(data) + 1) * u32::from(switch.virtual_channels);
         let allowed = format!("switch.priorities = {least} or more, or a lower `priority`");
         return Err(Problem { allowed: Some(allowed), ..Problem::new(needed) }.under("law"));
@@ -304,11 +293,7 @@ fn sizes_under(context: &Context<'_>, scheme: &Scheme, law: &str) -> Vec<SizeCla
         let refinement = scheme.by_class.iter().find(|(other, _)| Some(other) == name);
         refinement.and_then(|(_, refinement)| refinement.law.as_deref()).unwrap_or(&scheme.law) == law
     };
-    let sizes = context
-        .traffic
-        .generators
-        .iter()
-        .flat_map(|generator| generator.sizes_until(context.document.warmup));
+    let sizes = context.traffic.generators.iter().flat_map(|generator| generator.sizes_until(context.document.warmup));
     sizes.filter(|(class, _)| is_under(*class)).map(|(_, size)| size).collect()
 }
 
@@ -362,8 +347,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
     let capable = |scheme: &Resolved| scheme.classes.iter().any(|class| class.law.transport().ecn_capable);
     let on = |switch: &Switch| switch.ecn != Ecn::Off;
     let drops = |scheme: &Resolved| scheme.switch.not_ect == NotEct::Drop;
-    let reads_telemetry =
-        |scheme: &Arc<Resolved>| scheme.classes.iter().any(|class| class.law.info().telemetry());
+    let reads_telemetry = |scheme: &Arc<Resolved>| scheme.classes.iter().any(|class| class.law.info().telemetry());
     if let Some(scheme) = schemes.iter().find(|scheme| reads_telemetry(scheme)) {
         let most = context.topology.most_switches();
         if most > TELEMETRY_HOPS as u32 {
@@ -373,9 +357,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             ));
         }
     }
-    if on(&context.document.switch)
-        && !schemes.iter().any(|scheme| agent::uses_thresholds(scheme) || drops(scheme))
-    {
+    if on(&context.document.switch) && !schemes.iter().any(|scheme| agent::uses_thresholds(scheme) || drops(scheme)) {
         warnings.push("switch.ecn has no effect: no scheme has a law or an agent that uses it".into());
     }
     // What a profile fills in has the place of the profile: the user did not give it.
@@ -385,44 +367,43 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         given.is_some_and(|given| Some(given.origin) != of_profile)
     };
     if gives_ecn_at(context.root.get("switch")) && schemes.iter().all(|scheme| agent::decides_marks(scheme)) {
-        warnings
-            .push("switch.ecn_at has no effect: the agent of each scheme decides about marks itself".into());
+        warnings.push("switch.ecn_at has no effect: the agent of each scheme decides about marks itself".into());
     }
-    let written = context.root.get("scheme").map_or(&[][..], Node::items);
-    for (index, (scheme, described)) in schemes.iter().zip(&context.document.scheme).enumerate() {
+    let tables = context.root.get("scheme").map_or(&[][..], Node::items);
+    for (index, (scheme, written)) in schemes.iter().zip(&context.document.scheme).enumerate() {
         let name = &scheme.name;
-        let own = written.get(index).and_then(|scheme| scheme.get("switch"));
+        let own = tables.get(index).and_then(|scheme| scheme.get("switch"));
         if gives_ecn_at(own) && agent::decides_marks(scheme) {
-            warnings.push(format!(
-                "scheme {name}: switch.ecn_at has no effect, as its agent decides about marks itself"
-            ));
+            warnings
+                .push(format!("scheme {name}: switch.ecn_at has no effect, as its agent decides about marks itself"));
         }
-        if described.switch.as_ref().is_some_and(on) && !agent::uses_thresholds(scheme) && !drops(scheme) {
+        if written.switch.as_ref().is_some_and(on) && !agent::uses_thresholds(scheme) && !drops(scheme) {
             let why = if capable(scheme) { "only its agent marks" } else { "its law does not use ECN" };
             warnings.push(format!("scheme {name}: switch.ecn has no effect, as {why}"));
         }
         if capable(scheme) && !on(&scheme.merged.0) && scheme.switch.agent.is_none() {
-            warnings.push(format!("scheme {name}: its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses"));
+            warnings.push(format!(
+                "scheme {name}: its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses"
+            ));
         }
         warnings.extend(not_ect(scheme));
+        warnings.extend(marks::warnings(context.topology, scheme));
         warnings.extend(agent::warnings(scheme));
         warnings.extend(agent::idle(context.topology, scheme));
         warnings.extend(trim::warnings(scheme));
         warnings.extend(lossy(context, scheme));
-        warnings.extend(without_effect(scheme, described));
+        warnings.extend(without_effect(scheme, written));
         warnings.extend(receiver_driven(scheme));
         warnings.extend(reordered(context, scheme));
-        warnings.extend(underlay::warnings(scheme, described));
+        warnings.extend(underlay::warnings(context.topology, scheme, written));
         let host = &scheme.merged.1;
         if host.ack_delay.is_some() && host.ack_every == 1 {
-            warnings.push(format!(
-                "scheme {name}: host.ack_delay has no effect, as every packet is acknowledged at once"
-            ));
+            warnings
+                .push(format!("scheme {name}: host.ack_delay has no effect, as every packet is acknowledged at once"));
         }
         let at_once = [("host.quick_acks", host.quick_acks > 0), ("host.echo", host.echo != Echo::Counts)];
         for (key, _) in at_once.iter().filter(|(_, given)| *given && host.ack_every == 1) {
-            warnings
-                .push(format!("scheme {name}: {key} has no effect, as every packet is acknowledged at once"));
+            warnings.push(format!("scheme {name}: {key} has no effect, as every packet is acknowledged at once"));
         }
         if host.handshake && scheme.classes.iter().all(|class| class.scheduler.is_some()) {
             warnings.push(format!(
@@ -431,7 +412,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         }
         if scheme.classes.iter().all(|class| class.law.transport().notification_interval.is_none()) {
             let of_switches = scheme.switch.agent.effects().notifies != CnpContent::Nothing;
-            if described.notification_priority.is_some() && !of_switches {
+            if written.notification_priority.is_some() && !of_switches {
                 warnings.push(format!(
                     "scheme {name}: no packet has the notification_priority, as its receivers send no notifications"
                 ));
@@ -442,33 +423,29 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
                 ));
             }
         }
-        if host.path_penalty.is_some()
-            && scheme.switch.load_balancing != config::LoadBalancing::SprayPermutation
-        {
+        if host.path_penalty.is_some() && scheme.switch.load_balancing != config::LoadBalancing::SprayPermutation {
             warnings.push(format!(
                 "scheme {name}: host.path_penalty has no effect, as load_balancing is not \"spray-permutation\""
             ));
         }
         if scheme.switch.load_balancing == config::LoadBalancing::SourceRouted && !context.traffic.pinned {
-            warnings.push(format!(
-                "scheme {name}: load_balancing = \"source-routed\" without effect: no flow has a path"
-            ));
+            warnings
+                .push(format!("scheme {name}: load_balancing = \"source-routed\" without effect: no flow has a path"));
         }
         warnings.extend(degenerate::warnings(scheme, |class, key| {
-            let refinement = described.by_class.iter().find(|(other, _)| *other == class);
+            let refinement = written.by_class.iter().find(|(other, _)| *other == class);
             let own = refinement.map_or(&[][..], |(_, refinement)| &refinement.parameters);
-            own.iter().chain(&described.parameters).any(|(other, _)| other == key)
+            own.iter().chain(&written.parameters).any(|(other, _)| other == key)
         }));
         for class in &scheme.classes {
-            let refinement = described.by_class.iter().find(|(other, _)| *other == class.name);
+            let refinement = written.by_class.iter().find(|(other, _)| *other == class.name);
             let own = refinement.map_or(&[][..], |(_, refinement)| &refinement.parameters);
-            let shared = if class.law.info().name == described.law { &described.parameters[..] } else { &[] };
+            let shared = if class.law.info().name == written.law { &written.parameters[..] } else { &[] };
             let given = |key: &str| own.iter().chain(shared).any(|(other, _)| other == key);
             let ungranted = agent::ungranted(scheme, given);
             let counts = |key: &str| given(key) && !ungranted.contains(&key);
             let void = void_parameters(class.law.conditions(), &class.law.values(), counts);
-            let ungranted =
-                ungranted.iter().map(|key| format!("{key} has no effect, as no switch grants windows"));
+            let ungranted = ungranted.iter().map(|key| format!("{key} has no effect, as no switch grants windows"));
             for void in void.into_iter().chain(ungranted) {
                 let warning = format!("scheme {name}: {void}");
                 if !warnings.contains(&warning) {
@@ -477,8 +454,11 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             }
         }
         let laws: Vec<&str> = scheme.classes.iter().map(|class| class.law.info().name).collect();
-        if !described.parameters.is_empty() && !laws.contains(&described.law.as_str()) {
-            warnings.push(format!("scheme {name}: the parameters of {} have no effect, as by_class gives every class another law", described.law));
+        if !written.parameters.is_empty() && !laws.contains(&written.law.as_str()) {
+            warnings.push(format!(
+                "scheme {name}: the parameters of {} have no effect, as by_class gives every class another law",
+                written.law
+            ));
         }
     }
     warnings
@@ -486,7 +466,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
 
 /// What is given for packets' acknowledgements where flows are acknowledged as a whole, and for priorities that a law
 /// assigns itself.
-fn without_effect(scheme: &Resolved, described: &Scheme) -> Vec<String> {
+fn without_effect(scheme: &Resolved, written: &Scheme) -> Vec<String> {
     let name = &scheme.name;
     let mut warnings = Vec::new();
     let host = &scheme.merged.1;
@@ -514,13 +494,12 @@ fn without_effect(scheme: &Resolved, described: &Scheme) -> Vec<String> {
         warnings.push(format!("scheme {name}: host.prr has no effect, as its laws pace"));
     }
     for class in scheme.classes.iter().filter(|class| class.law.capabilities().priorities) {
-        let refinement = described.by_class.iter().find(|(other, _)| *other == class.name);
+        let refinement = written.by_class.iter().find(|(other, _)| *other == class.name);
         let own = refinement.and_then(|(_, refinement)| refinement.priority);
-        if own.or(described.priority).is_some() {
+        if own.or(written.priority).is_some() {
             let law = class.law.info().name;
-            let warning = format!(
-                "scheme {name}: priority is not that of data, as law {law} assigns it packet by packet"
-            );
+            let warning =
+                format!("scheme {name}: priority is not that of data, as law {law} assigns it packet by packet");
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -554,8 +533,7 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
                 class.priority
             ));
         }
-        let others =
-            classes.iter().filter(|other| other.law.info().name == law && other.scheduler != class.scheduler);
+        let others = classes.iter().filter(|other| other.law.info().name == law && other.scheduler != class.scheduler);
         let tags_acks = |other: &&ClassConfig| {
             let scheduler = other.scheduler.and_then(|index| scheme.host.schedulers.get(usize::from(index)));
             scheduler.is_some_and(Scheduler::tags_acks)
@@ -609,10 +587,7 @@ fn lossy(context: &Context<'_>, scheme: &Resolved) -> Vec<String> {
     let lossy = classes.iter().filter(|class| pfc.priorities & 1 << class.priority == 0);
     lossy
         .map(|class| {
-            format!(
-                "scheme {name}: the class {} has priority {}, which is not lossless",
-                class.name, class.priority
-            )
+            format!("scheme {name}: the class {} has priority {}, which is not lossless", class.name, class.priority)
         })
         .collect()
 }

@@ -32,9 +32,7 @@ fn spelled_out(spelled: &Spelled, files: &mut Files) -> Result<Distribution, Pro
             0 => Err(Problem::value("0B", "at least 1B").under("fixed")),
             size => Ok(Distribution::Fixed(size.min(max))),
         },
-        (None, Some(lognormal), None) => {
-            self::lognormal(lognormal, max).map_err(|problem| problem.under("lognormal"))
-        }
+        (None, Some(lognormal), None) => self::lognormal(lognormal, max).map_err(|problem| problem.under("lognormal")),
         (None, None, Some(name)) => {
             let (table, default) = files.table(name).map_err(|problem| problem.under("file"))?;
             Ok(Distribution::Table { table, interpolation: spelled.interpolation.unwrap_or(default), max })

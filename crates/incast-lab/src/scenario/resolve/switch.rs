@@ -1,7 +1,7 @@
 //! `[switch]` to the simulator's configuration.
 
 use super::{
-    super::document::switch::{self as described, Switch},
+    super::document::switch::{self as document, Switch},
     agent, buffer,
     files::Files,
     pfc, refusal, trim,
@@ -9,7 +9,7 @@ use super::{
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::Path;
 use incast_sim::{
-    check_credits_alone, check_not_ect, check_priorities, check_scheduler, check_trim,
+    checks::{check_credits_alone, check_not_ect, check_priorities, check_scheduler, check_trim},
     config::{Ecn, LoadBalancing, RedAtRate, Size, SwitchConfig},
     topology::Topology,
 };
@@ -24,10 +24,9 @@ pub fn resolve(
     full_frame: u32,
     files: &mut Files,
 ) -> Result<SwitchConfig, Problem> {
-    check_priorities(switch.priorities, switch.virtual_channels)
-        .map_err(|error| refusal(error, &keys!["switch"]))?;
-    let agent = agent::resolve(&agent::of(switch)?, path, files)
-        .map_err(|problem| problem.at(&keys!["switch", "agent"]))?;
+    check_priorities(switch.priorities, switch.virtual_channels).map_err(|error| refusal(error, &keys!["switch"]))?;
+    let agent =
+        agent::resolve(&agent::of(switch)?, path, files).map_err(|problem| problem.at(&keys!["switch", "agent"]))?;
     let pfc = pfc::resolve(&switch.pfc, switch.priorities / switch.virtual_channels)?;
     let trim = switch.trim.0.as_ref().map(|trim| trim::resolve(trim, full_frame)).transpose()?;
     check_ecn(&switch.ecn, topology, path.base_rtt).map_err(|problem| problem.at(&keys!["switch", "ecn"]))?;
@@ -40,10 +39,10 @@ pub fn resolve(
         scheduler: switch.scheduler.clone(),
         virtual_channels: switch.virtual_channels,
         load_balancing: match switch.load_balancing {
-            described::LoadBalancing::Ecmp | described::LoadBalancing::Iofd => LoadBalancing::Ecmp,
-            described::LoadBalancing::Spray => LoadBalancing::Spray,
-            described::LoadBalancing::SourceRouted => LoadBalancing::SourceRouted,
-            described::LoadBalancing::SprayPermutation => LoadBalancing::SprayPermutation,
+            document::LoadBalancing::Ecmp | document::LoadBalancing::Iofd => LoadBalancing::Ecmp,
+            document::LoadBalancing::Spray => LoadBalancing::Spray,
+            document::LoadBalancing::SourceRouted => LoadBalancing::SourceRouted,
+            document::LoadBalancing::SprayPermutation => LoadBalancing::SprayPermutation,
         },
         agent,
         telemetry: false,

@@ -3,7 +3,7 @@
 use super::{
     super::document::{
         Document,
-        workload::{self as described, LoadOf, Workload},
+        workload::{self as document, LoadOf, Workload},
     },
     files::Files,
     sizes,
@@ -100,8 +100,7 @@ pub fn resolve(document: &Document, topology: &Topology, files: &mut Files) -> R
         })?
     };
     let fluid = Fluid::new(topology);
-    let mut builder =
-        Builder { document, topology, fluid, files, traffic: Traffic { end, ..Traffic::default() } };
+    let mut builder = Builder { document, topology, fluid, files, traffic: Traffic { end, ..Traffic::default() } };
     if forever > 0 && forever < document.workload.len() {
         builder.warn(format!("flows of kind long without a size never end, so every run lasts until {end}"));
     }
@@ -120,9 +119,8 @@ impl Builder<'_> {
     }
 
     fn class(&mut self, name: &str) -> Result<u16, Problem> {
-        let legal = !name.is_empty()
-            && name.chars().all(|c| c.is_alphanumeric() || "._-+ ".contains(c))
-            && name.len() <= 64;
+        let legal =
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "._-+ ".contains(c)) && name.len() <= 64;
         if !legal || name == "all" {
             return Err(Problem::value(
                 format!("{name:?}"),
@@ -136,8 +134,8 @@ impl Builder<'_> {
             ))
             .under("class"));
         }
-        let index = u16::try_from(self.traffic.classes.len())
-            .map_err(|_| Problem::new("found more than 65,536 classes"))?;
+        let index =
+            u16::try_from(self.traffic.classes.len()).map_err(|_| Problem::new("found more than 65,536 classes"))?;
         self.traffic.classes.push(name.to_owned());
         Ok(index)
     }
@@ -186,10 +184,7 @@ impl Builder<'_> {
         if matches!(workload, Workload::Incast(incast) if incast.load == Some(0.0)) {
             // None is wanted.
         } else if expected.flows < 0.5 {
-            self.warn(format!(
-                "class {name}: fewer than one flow is to be expected before {}",
-                self.document.duration
-            ));
+            self.warn(format!("class {name}: fewer than one flow is to be expected before {}", self.document.duration));
         } else if last < self.document.warmup.ps()
             && !(matches!(workload, Workload::Long(_)) && self.document.measure.rates.is_some())
         {
@@ -208,8 +203,7 @@ impl Builder<'_> {
         if start < self.document.duration {
             Ok(start)
         } else {
-            Err(Problem::value(start, format!("a time before the duration, {}", self.document.duration))
-                .under(key))
+            Err(Problem::value(start, format!("a time before the duration, {}", self.document.duration)).under(key))
         }
     }
 
@@ -218,12 +212,10 @@ impl Builder<'_> {
         index: usize,
         class: u16,
         name: String,
-        poisson: &described::Poisson,
+        poisson: &document::Poisson,
     ) -> Result<Poisson, Problem> {
-        let distribution =
-            sizes::distribution(&poisson.sizes, self.files).map_err(|problem| problem.under("sizes"))?;
-        let from =
-            sizes::hosts(poisson.from.as_ref(), self.topology).map_err(|problem| problem.under("from"))?;
+        let distribution = sizes::distribution(&poisson.sizes, self.files).map_err(|problem| problem.under("sizes"))?;
+        let from = sizes::hosts(poisson.from.as_ref(), self.topology).map_err(|problem| problem.under("from"))?;
         let to = sizes::hosts(poisson.to.as_ref(), self.topology).map_err(|problem| problem.under("to"))?;
         if let ([only], true) = (to.as_slice(), to.iter().any(|host| from.contains(host))) {
             let found = &self.topology.names[*only as usize];
@@ -235,9 +227,7 @@ impl Builder<'_> {
         }
         let (load, overload) = (poisson.load, poisson.overload);
         if !is_load(load, overload) {
-            return Err(
-                Problem::value(load, "above 0 and at most 1 (more with overload = true)").under("load")
-            );
+            return Err(Problem::value(load, "above 0 and at most 1 (more with overload = true)").under("load"));
         }
         let hosts = self.topology.hosts as usize;
         let mut demand = Demand { sources: vec![0.0; hosts], destinations: vec![0.0; hosts] };
@@ -250,8 +240,7 @@ impl Builder<'_> {
         let scale = match poisson.load_of {
             LoadOf::Host => load,
             LoadOf::Bottleneck if self.fluid.is_too_large() => {
-                return Err(Problem::value("a fabric too large to find its busiest link", "\"host\"")
-                    .under("load_of"));
+                return Err(Problem::value("a fabric too large to find its busiest link", "\"host\"").under("load_of"));
             }
             LoadOf::Bottleneck => {
                 let (busiest, _) = self.fluid.busiest(&self.fluid.walked_loads(&demand)).unwrap_or((0.0, 0));
@@ -260,25 +249,19 @@ impl Builder<'_> {
             LoadOf::Bisection => load * self.fluid.bisection() / self.fluid.crossing(&demand),
         };
         if !(scale.is_finite() && scale > 0.0) {
-            return Err(
-                Problem::value("no traffic there", "what this class's traffic crosses").under("load_of")
-            );
+            return Err(Problem::value("no traffic there", "what this class's traffic crosses").under("load_of"));
         }
         demand.sources.iter_mut().for_each(|rate| *rate *= scale);
         let mean = distribution.mean();
-        let sources = from
-            .iter()
-            .map(|host| (*host, mean * 8e12 / demand.sources[*host as usize]))
-            .collect::<Vec<(u32, f64)>>();
+        let sources =
+            from.iter().map(|host| (*host, mean * 8e12 / demand.sources[*host as usize])).collect::<Vec<(u32, f64)>>();
         let of = match poisson.load_of {
             LoadOf::Host => "each source's link",
             LoadOf::Bisection => "the bisection",
             LoadOf::Bottleneck => "the busiest link",
         };
-        let label = format!(
-            "load {load} of {of} in payload bytes, sizes {}",
-            sizes::label(&poisson.sizes, &distribution)
-        );
+        let label =
+            format!("load {load} of {of} in payload bytes, sizes {}", sizes::label(&poisson.sizes, &distribution));
         let loads = self.fluid.loads(&demand);
         let poisson = Poisson {
             class,
@@ -300,13 +283,7 @@ impl Builder<'_> {
         Ok(poisson)
     }
 
-    fn incast(
-        &mut self,
-        index: usize,
-        class: u16,
-        name: String,
-        incast: &described::Incast,
-    ) -> Result<Incast, Problem> {
+    fn incast(&mut self, index: usize, class: u16, name: String, incast: &document::Incast) -> Result<Incast, Problem> {
         let size = some_bytes("size", incast.size)?;
         let start = self.before_the_end("start", incast.start)?;
         let until = match incast.until {
@@ -317,14 +294,12 @@ impl Builder<'_> {
             until => until.map_or(self.document.duration, |until| until),
         };
         let hosts = self.topology.hosts;
-        let senders =
-            sizes::hosts(incast.from.as_ref(), self.topology).map_err(|problem| problem.under("from"))?;
+        let senders = sizes::hosts(incast.from.as_ref(), self.topology).map_err(|problem| problem.under("from"))?;
         let receiver = match incast.receiver.as_str() {
             "rotate" => Receiver::Rotate,
             "random" => Receiver::Random,
             name => Receiver::Host(sizes::host(name, self.topology).map_err(|mut problem| {
-                problem.allowed =
-                    problem.allowed.map(|allowed| format!("\"rotate\", \"random\" or {allowed}"));
+                problem.allowed = problem.allowed.map(|allowed| format!("\"rotate\", \"random\" or {allowed}"));
                 problem.under("receiver")
             })?),
         };
@@ -337,8 +312,7 @@ impl Builder<'_> {
             let allowed = format!("1 to {most}, the senders other than the receiver");
             return Err(Problem::value(incast.fan_in, allowed).under("fan_in"));
         }
-        let mut demand =
-            Demand { sources: vec![0.0; hosts as usize], destinations: vec![0.0; hosts as usize] };
+        let mut demand = Demand { sources: vec![0.0; hosts as usize], destinations: vec![0.0; hosts as usize] };
         match receiver {
             Receiver::Host(host) => demand.destinations[host as usize] = 1.0,
             _ => demand.destinations.fill(1.0),
@@ -355,9 +329,7 @@ impl Builder<'_> {
             (None, Some(0.0)) => ("load", Time::MAX),
             (None, Some(load)) => {
                 if !is_load(load, incast.overload) {
-                    return Err(
-                        Problem::value(load, "0, or up to 1 (more with overload = true)").under("load")
-                    );
+                    return Err(Problem::value(load, "0, or up to 1 (more with overload = true)").under("load"));
                 }
                 let every = Time::from_secs_f64(group_bits / (load * capacity));
                 if every == Time::ZERO || every == Time::MAX {
@@ -385,15 +357,16 @@ impl Builder<'_> {
         let allowed = |rest: Time| format!("a time below {rest}: flows start from {start} until {until}");
         if last >= until - start {
             let problem = format!("the last sender of a group starts {last} after the first");
-            return Err(
-                Problem { allowed: Some(allowed(until - start)), ..Problem::new(problem) }.under("stagger")
-            );
+            return Err(Problem { allowed: Some(allowed(until - start)), ..Problem::new(problem) }.under("stagger"));
         }
         if incast.jitter >= until - start - last {
             return Err(Problem::value(incast.jitter, allowed(until - start - last)).under("jitter"));
         }
         if incast.jitter > every {
-            self.warn(format!("class {name}: the jitter ({}) is longer than the time between groups ({every}), so groups overlap", incast.jitter));
+            self.warn(format!(
+                "class {name}: the jitter ({}) is longer than the time between groups ({every}), so groups overlap",
+                incast.jitter
+            ));
         }
         if last > every {
             self.warn(format!("class {name}: the last sender of a group starts {last} after the first, and the next group {every} after it, so groups overlap"));
@@ -428,7 +401,7 @@ impl Builder<'_> {
         })
     }
 
-    fn long(&mut self, class: u16, name: String, long: &described::Long) -> Result<Long, Problem> {
+    fn long(&mut self, class: u16, name: String, long: &document::Long) -> Result<Long, Problem> {
         let pairs = match (&long.flows, &long.pairs) {
             (Some(0), None) => return Err(Problem::value(0, "at least 1 flow").under("flows")),
             (Some(count), None) if f64::from(*count) > MOST_FLOWS => {
@@ -440,8 +413,7 @@ impl Builder<'_> {
                 for (index, (source, destination)) in pairs.iter().enumerate() {
                     let at = |problem: Problem, end: usize| problem.at(&keys!["pairs", index, end]);
                     let source_host = sizes::host(source, self.topology).map_err(|problem| at(problem, 0))?;
-                    let destination_host =
-                        sizes::host(destination, self.topology).map_err(|problem| at(problem, 1))?;
+                    let destination_host = sizes::host(destination, self.topology).map_err(|problem| at(problem, 1))?;
                     if source_host == destination_host {
                         return Err(at(
                             Problem::value(format!("{destination:?}, the sender itself"), "another host"),
@@ -459,8 +431,7 @@ impl Builder<'_> {
                 return Err(Problem::exactly_one(&[("flows", flows.is_some()), ("pairs", pairs.is_some())]));
             }
         };
-        let fastest =
-            self.topology.cables.iter().map(|cable| cable.link.rate).max().unwrap_or(Rate::from_bps(0));
+        let fastest = self.topology.cables.iter().map(|cable| cable.link.rate).max().unwrap_or(Rate::from_bps(0));
         let senders = match &pairs {
             Pairs::Random(count) => u64::from((*count).min(self.topology.hosts)),
             // Those of one receiver share its link.
@@ -476,17 +447,13 @@ impl Builder<'_> {
         let start = self.before_the_end("start", long.start)?;
         let last = start.saturating_add(long.stagger.saturating_mul(count - 1));
         if last >= self.document.duration {
-            self.warn(format!(
-                "class {name}: the last flow starts at {last}, not before {}",
-                self.document.duration
-            ));
+            self.warn(format!("class {name}: the last flow starts at {last}, not before {}", self.document.duration));
         }
         let end = self.traffic.end;
         // A margin of 1 MB: what is sent before the end is certainly less.
         let endless = Bytes::new(fastest.bytes_in(end).get().saturating_add(1_000_000));
         let rate = self.fluid.host_rate(0);
-        let capacity =
-            Bytes::new((rate / 8.0 * end.saturating_sub(start).as_secs_f64() * senders as f64) as u64);
+        let capacity = Bytes::new((rate / 8.0 * end.saturating_sub(start).as_secs_f64() * senders as f64) as u64);
         let size = match long.size {
             Some(size) => some_bytes("size", size)?,
             None => endless.get(),
@@ -504,19 +471,16 @@ impl Builder<'_> {
         })
     }
 
-    fn trace(&mut self, class: u16, name: String, described: &described::Trace) -> Result<Trace, Problem> {
+    fn trace(&mut self, class: u16, name: String, written: &document::Trace) -> Result<Trace, Problem> {
         let at = |problem: Problem| problem.under("path");
-        let rows = self.files.trace(&described.path).map_err(at)?;
+        let rows = self.files.trace(&written.path).map_err(at)?;
         let mut classes: BTreeMap<String, u16> = BTreeMap::new();
         // Where every row names a class, the workload's own would be one without flows: the first of them takes its
         // place.
         let mut unused = rows.iter().all(|row| row.class.as_deref().is_some_and(|other| other != name));
         for row in rows.iter() {
-            if let Some(other) =
-                row.class.as_deref().filter(|other| *other != name && !classes.contains_key(*other))
-            {
-                let mut index =
-                    self.class(other).map_err(|problem| at(Problem { path: Vec::new(), ..problem }))?;
+            if let Some(other) = row.class.as_deref().filter(|other| *other != name && !classes.contains_key(*other)) {
+                let mut index = self.class(other).map_err(|problem| at(Problem { path: Vec::new(), ..problem }))?;
                 if std::mem::take(&mut unused) {
                     self.traffic.classes.pop();
                     self.traffic.classes[usize::from(class)] = other.to_owned();
@@ -527,11 +491,11 @@ impl Builder<'_> {
         }
         let names = self.topology.names[..self.topology.hosts as usize].iter().zip(0..);
         let mut hosts: BTreeMap<&str, u32> = names.map(|(name, host)| (name.as_str(), host)).collect();
-        let listed = match &described.hosts_file {
+        let listed = match &written.hosts_file {
             Some(file) => self.files.addresses(file).map_err(|problem| problem.under("hosts_file"))?,
             None => BTreeMap::new(),
         };
-        for (key, addresses) in [("hosts_file", &listed), ("hosts", &described.hosts)] {
+        for (key, addresses) in [("hosts_file", &listed), ("hosts", &written.hosts)] {
             for (address, name) in addresses {
                 let number = || name.parse().ok().filter(|number| *number < self.topology.hosts);
                 let host = hosts.get(name.as_str()).copied().or_else(number).ok_or_else(|| {
@@ -546,8 +510,7 @@ impl Builder<'_> {
         let topology = self.topology;
         let (ports, nodes) = (topology.ports(), OnceCell::new());
         let path_of = |from: u32, to: u32, way: &str| {
-            let numbers =
-                || topology.names.iter().map(String::as_str).zip(0..).collect::<BTreeMap<&str, u32>>();
+            let numbers = || topology.names.iter().map(String::as_str).zip(0..).collect::<BTreeMap<&str, u32>>();
             let nodes = nodes.get_or_init(numbers);
             let names = way.split([' ', ';']).filter(|name| !name.is_empty());
             let way: Vec<u32> = names
@@ -560,7 +523,7 @@ impl Builder<'_> {
             pin(topology, &ports, &way).map_err(|error| error.to_string())
         };
         let mut flows = trace::resolve(&rows, topology.hosts, &hosts, &class_of, &path_of)
-            .map_err(|error| at(Problem::new(format!("{:?}: {}", described.path, error.message))))?;
+            .map_err(|error| at(Problem::new(format!("{:?}: {}", written.path, error.message))))?;
         self.traffic.pinned |= flows.iter().any(|flow| flow.pinned.is_some());
         let all = flows.len();
         flows.retain(|flow| flow.start < self.document.duration);
@@ -574,29 +537,23 @@ impl Builder<'_> {
         Ok(Trace::new(name, flows))
     }
 
-    fn rpc(&mut self, class: u16, name: String, rpc: &described::Rpc) -> Result<Rpc, Problem> {
-        let clients =
-            sizes::hosts(rpc.clients.as_ref(), self.topology).map_err(|problem| problem.under("clients"))?;
-        let servers =
-            sizes::hosts(rpc.servers.as_ref(), self.topology).map_err(|problem| problem.under("servers"))?;
+    fn rpc(&mut self, class: u16, name: String, rpc: &document::Rpc) -> Result<Rpc, Problem> {
+        let clients = sizes::hosts(rpc.clients.as_ref(), self.topology).map_err(|problem| problem.under("clients"))?;
+        let servers = sizes::hosts(rpc.servers.as_ref(), self.topology).map_err(|problem| problem.under("servers"))?;
         if servers.len() == 1 && clients == servers {
-            return Err(
-                Problem::value("one host that is client and server", "at least two hosts").under("servers")
-            );
+            return Err(Problem::value("one host that is client and server", "at least two hosts").under("servers"));
         }
         if !(1..=100_000).contains(&rpc.outstanding) {
             return Err(Problem::value(rpc.outstanding, "1 to 100000").under("outstanding"));
         }
-        let request =
-            sizes::distribution(&rpc.request, self.files).map_err(|problem| problem.under("request"))?;
-        let response =
-            sizes::distribution(&rpc.response, self.files).map_err(|problem| problem.under("response"))?;
+        let request = sizes::distribution(&rpc.request, self.files).map_err(|problem| problem.under("request"))?;
+        let response = sizes::distribution(&rpc.response, self.files).map_err(|problem| problem.under("response"))?;
         let request_class = self.class(&format!("{name}-request"))?;
         // As many calls as pauses, propagation and the slower of the two sides allow.
         let rate = |hosts: &[u32]| hosts.iter().map(|host| self.fluid.host_rate(*host)).sum::<f64>();
         let cables = &self.topology.cables;
-        let delay = 4.0 * cables.iter().map(|cable| cable.link.delay.as_secs_f64()).sum::<f64>()
-            / cables.len().max(1) as f64;
+        let delay =
+            4.0 * cables.iter().map(|cable| cable.link.delay.as_secs_f64()).sum::<f64>() / cables.len().max(1) as f64;
         let bits = (request.mean() + response.mean()) * 8.0;
         let link = self.fluid.host_rate(clients[0]).max(1.0);
         let cycle = rpc.think.as_secs_f64() + 2.0 * delay + bits / link;

@@ -8,9 +8,7 @@ use incast_units::Bytes;
 /// Fills in the limit of the header queue, for full packets of so many bytes. Refuses limits that no packet passes.
 pub fn resolve(trim: &Trim, full_frame: u32) -> Result<Trim, Problem> {
     // Trimmed headers and control packets are the shortest frames.
-    for (key, limit, least) in
-        [("queue", Some(trim.queue), full_frame), ("header_queue", trim.header_queue, 64)]
-    {
+    for (key, limit, least) in [("queue", Some(trim.queue), full_frame), ("header_queue", trim.header_queue, 64)] {
         if let Some(Limit::Bytes(bytes)) = limit
             && bytes < u64::from(least)
         {
@@ -29,9 +27,7 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
     let name = &scheme.name;
     let trimmable = || scheme.classes.iter().filter(|class| class.trimmable);
     if trimmable().next().is_none() {
-        return vec![format!(
-            "scheme {name}: switch.trim only limits queues, as no law of it has its packets trimmed"
-        )];
+        return vec![format!("scheme {name}: switch.trim only limits queues, as no law of it has its packets trimmed")];
     }
     let highest = trimmable().filter(|class| class.priority == 0);
     let highest = highest.map(|class| {

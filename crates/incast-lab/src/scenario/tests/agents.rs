@@ -21,10 +21,7 @@ fn agents_are_named_like_laws() {
         ("{ kind = \"nnoe\" }", "switch.agent.kind: found \"nnoe\", allowed is \"none\""),
         ("{ kind = 7 }", "switch.agent.kind: found 7, allowed is a text in quotes"),
         ("{ threshold = \"1KB\" }", "switch.agent: the key `kind` is missing"),
-        (
-            "{ kind = \"none\", threshold = \"1KB\" }",
-            "switch.agent.threshold: unknown key: \"none\" takes none",
-        ),
+        ("{ kind = \"none\", threshold = \"1KB\" }", "switch.agent.threshold: unknown key: \"none\" takes none"),
     ] {
         refused("pfc = false", &to(value), expected);
     }
@@ -38,11 +35,7 @@ fn agents_are_named_like_laws() {
             // Every parameter is spelled out for every scheme, and what was printed reads back as the same.
             let text = scenario.effective_toml();
             for row in info.parameters {
-                assert!(
-                    text.matches(&format!("\n{} = ", row.name)).count() >= 3,
-                    "{} not in\n{text}",
-                    row.name
-                );
+                assert!(text.matches(&format!("\n{} = ", row.name)).count() >= 3, "{} not in\n{text}", row.name);
             }
             let again = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
             let values = |scenario: &Scenario| -> Vec<_> {
@@ -114,8 +107,7 @@ fn what_an_agent_does_in_vain_is_a_warning() {
         let all = scenario.warnings.into_iter();
         all.filter_map(|warning| warning.strip_prefix("scheme cubic: ").map(str::to_owned)).collect()
     };
-    let thresholds =
-        |kind: &str| format!("switch.agent {kind:?} uses the thresholds of switch.ecn, which is off");
+    let thresholds = |kind: &str| format!("switch.agent {kind:?} uses the thresholds of switch.ecn, which is off");
     let pauses = |kind: &str| {
         format!(
             "without switch.pfc or switch.credits nothing is paused, and what switch.agent {kind:?} does about pauses has no effect"
@@ -168,10 +160,7 @@ fn what_an_agent_does_in_vain_is_a_warning() {
             "\"pacc\"",
             true,
             true,
-            vec![
-                "timely uses no notifications of switch.agent \"pacc\", so its flows do not react to it"
-                    .to_owned(),
-            ],
+            vec!["timely uses no notifications of switch.agent \"pacc\", so its flows do not react to it".to_owned()],
         ),
         (
             "dctcp-rate",
@@ -208,7 +197,8 @@ fn what_an_agent_does_in_vain_is_a_warning() {
     ] {
         assert_eq!(warnings(law, agent, ecn, pfc), expected, "{law} {agent} {ecn} {pfc}");
     }
-    let own = "switch.ecn = { kind = \"step\", at = \"9KB\" }\nswitch.agent = { kind = \"mercury\", threshold = \"9KB\" }";
+    let own =
+        "switch.ecn = { kind = \"step\", at = \"9KB\" }\nswitch.agent = { kind = \"mercury\", threshold = \"9KB\" }";
     let text = GOOD.replacen("pfc = false", PFC, 1);
     let text = text.replacen("law = \"cubic\"", &format!("law = \"dcqcn\"\n{own}"), 1);
     let found = parse(&text).expect("valid").warnings;
@@ -228,8 +218,8 @@ fn options_that_do_nothing_are_warned_of() {
     let none = ("", "");
     let echo = "notification = \"ecn-echo\"\ncnp_interval = \"9us\"";
     let cnp = "cnp_interval has no effect with notification = \"ecn-echo\"";
-    let [until, quiet] = ["grant_until", "grant_timeout"]
-        .map(|key| format!("{key} has no effect, as no switch grants windows"));
+    let [until, quiet] =
+        ["grant_until", "grant_timeout"].map(|key| format!("{key} has no effect, as no switch grants windows"));
     let grants = "grant_until = \"first-increase\"\ngrant_timeout = \"9us\"";
     let ecn_at = "switch.ecn_at = \"dequeue\"";
     let marks = "switch.ecn_at has no effect, as its agent decides about marks itself";
@@ -241,10 +231,7 @@ fn options_that_do_nothing_are_warned_of() {
         (format!("{echo}\n{mercury}"), vec![]),
         (grants.to_owned(), vec![&*until, &*quiet]),
         (format!("{grants}\n{pacc}"), vec![&*until, &*quiet]),
-        (
-            format!("{grants}\n{mercury}"),
-            vec!["grant_timeout has no effect with grant_until = \"first-increase\""],
-        ),
+        (format!("{grants}\n{mercury}"), vec!["grant_timeout has no effect with grant_until = \"first-increase\""]),
         (ecn_at.to_owned(), vec![]),
         (format!("{ecn_at}\n{mercury}"), vec![marks]),
         (format!("{ecn_at}\n{pacc}"), vec![marks]),

@@ -15,11 +15,7 @@ fn messages_say_where_what_and_what_else() {
     refused("gain = 0.1", "gian = 0.1", "scheme.\"DCTCP / RED\".gian: unknown key for the law dctcp");
     refused("law = \"cubic\"", "law = \"cubik\"", "(did you mean \"cubic\"?)");
     refused("sizes = \"websearch\"", "sizes = \"websaerch\"", "(did you mean \"websearch\"?)");
-    refused(
-        "\"workload.background.load\" =",
-        "\"workload.backgruond.load\" =",
-        "(did you mean \"background\"?)",
-    );
+    refused("\"workload.background.load\" =", "\"workload.backgruond.load\" =", "(did you mean \"background\"?)");
     refused("fan_in = 31", "fan_in = 31\nmtu = 1500", "an MTU of a link is not there");
     refused("fan_in = 31", "fan_in = 31\nnics = 2", "several NICs of a host are not there");
     refused("fan_in = 31", "fan_in = 31\nhost_pause = \"h0\"", "a host that pauses for ever is not there");
@@ -49,8 +45,7 @@ fn all_mistakes_are_reported_at_once() {
         ("seeds = [1, 2, 3]", "seeds = [1, -2]"),
         ("metric = \"fct_us.p99\"", "metrik = \"fct_us.p99\""),
     ]);
-    for key in ["duratoin", "switch.ecn.kind", "workload.incast.fan_in", "seeds[1]", "paper.claim[0].metrik"]
-    {
+    for key in ["duratoin", "switch.ecn.kind", "workload.incast.fan_in", "seeds[1]", "paper.claim[0].metrik"] {
         assert!(keys.contains(&key.to_owned()), "{key}: {keys:?}");
     }
     // Keys that are missing as they are misspelt are not reported twice.
@@ -89,11 +84,7 @@ fn bad_values_are_refused_where_they_are() {
         ("fan_in = 31", "fan_in = 32", "1 to 31"),
         ("fan_in = 31", "fan_in = 0", "1 to 31"),
         ("jitter = \"10us\"", "stagger = \"lnk\"", "found \"lnk\", allowed is \"none\", \"link\", or a rate"),
-        (
-            "jitter = \"10us\"",
-            "stagger = \"1Mbps\"",
-            "the last sender of a group starts 30.72s after the first",
-        ),
+        ("jitter = \"10us\"", "stagger = \"1Mbps\"", "the last sender of a group starts 30.72s after the first"),
         ("sizes = \"websearch\"", "sizes = \"missing.csv\"", "cannot be read"),
         ("size = \"128KB\"", "size = \"-128KB\"", "found \"-128KB\", allowed is a size"),
         ("size = \"128KB\"", "size = \"0B\"", "at least 1B"),
@@ -109,20 +100,12 @@ fn bad_values_are_refused_where_they_are() {
         ("total = \"4MB\", alpha = 1.0", "total = \"4MB\", per_port = \"1MB\"", "exactly one"),
         ("total = \"4MB\"", "total = \"4B\"", "one full packet"),
         ("alpha = 1.0", "alpha = 0.0", "above 0"),
-        (
-            "pfc = false",
-            "pfc = true",
-            "found true, allowed is false, \"off\", \"dynamic\", or a table such as { xoff",
-        ),
+        ("pfc = false", "pfc = true", "found true, allowed is false, \"off\", \"dynamic\", or a table such as { xoff"),
         ("pfc = false", "pfc = \"dynamc\"", "\"dynamic\""),
         ("pfc = false", "pfc = { xon = \"1KB\" }", "xoff"),
         ("pfc = false", "pfc = { xoff = \"1KB\", alpha = 1 }", "unknown key"),
         ("pfc = false", "pfc = { xoff = \"9KB\", xon = \"9KB\" }", "switch.pfc.xon: at leaf0 xon is 9000 B"),
-        (
-            "pfc = false",
-            "pfc = { xoff = \"64KB\", headroom = \"1KB\" }",
-            "switch.pfc.headroom: at leaf0 the headroom",
-        ),
+        ("pfc = false", "pfc = { xoff = \"64KB\", headroom = \"1KB\" }", "switch.pfc.headroom: at leaf0 the headroom"),
         ("pfc = false", "pfc = { xoff = \"64KB\", headroom = \"3 rate\" }", "3 rate*delay"),
         ("pfc = false", "pfc = { xoff = \"64KB\", lossless = [8] }", "0 to 7"),
         (
@@ -131,11 +114,7 @@ fn bad_values_are_refused_where_they_are() {
             "switch.pfc.lossless: found empty, allowed is at least one",
         ),
         ("pfc = false", "pfc = { xoff = \"64KB\", refresh = \"1us\" }", "pause_time"),
-        (
-            "pfc = false",
-            "pfc = { xoff = \"64KB\", pause_time = \"1us\", refresh = \"2us\" }",
-            "switch.pfc.refresh",
-        ),
+        ("pfc = false", "pfc = { xoff = \"64KB\", pause_time = \"1us\", refresh = \"2us\" }", "switch.pfc.refresh"),
         ("pfc = false", "pfc = { xoff = \"64KB\", deadlock_after = \"0us\" }", "switch.pfc.deadlock_after"),
         ("pfc = false", "pfc = { xoff = \"64KB\", frame = \"64MB\" }", "1B to 9216B"),
         ("pfc = false", "pfc = { kind = \"dynamic\", alpha = 0 }", "above 0"),
@@ -223,11 +202,7 @@ fn bad_values_are_refused_where_they_are() {
             "table.columns[0].class: there is no class \"incats\"",
         ),
         ("law = \"cubic\"", "law = \"cubic\"\nunderlay = { kind = \"offramp\" }", "offramp"),
-        (
-            "law = \"cubic\"",
-            "law = \"cubic\"\nunderlay = { kind = \"none\", threshold = \"1us\" }",
-            "takes none",
-        ),
+        ("law = \"cubic\"", "law = \"cubic\"\nunderlay = { kind = \"none\", threshold = \"1us\" }", "takes none"),
         ("seeds = [1, 2, 3]", "seeds = 1979-05-27", "dates"),
     ] {
         refused(from, to, expected);

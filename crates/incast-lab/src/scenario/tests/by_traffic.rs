@@ -30,9 +30,7 @@ fn printed(sizes: &str, scheme: &str, key: &str) -> String {
 fn the_priorities_of_homa_follow_from_the_sizes() {
     // RTTbytes are three packets of 4,096 B. The other class is of another law, and does not count.
     let alone = "by_class = { other = { law = \"credit\" } }\nunscheduled = \"10KB\"";
-    for (sizes, levels) in
-        [("\"homa_w1\"", 7), ("\"homa_w2\"", 6), ("\"homa_w4\"", 1), ("{ fixed = \"20KB\" }", 5)]
-    {
+    for (sizes, levels) in [("\"homa_w1\"", 7), ("\"homa_w2\"", 6), ("\"homa_w4\"", 1), ("{ fixed = \"20KB\" }", 5)] {
         let expected = format!("unscheduled_priorities = {levels}");
         assert_eq!(printed(sizes, alone, "unscheduled_priorities"), expected, "{sizes}");
         assert_eq!(printed(sizes, alone, "overcommitment"), format!("overcommitment = {}", 8 - levels));
@@ -43,15 +41,9 @@ fn the_priorities_of_homa_follow_from_the_sizes() {
     let given = "cutoffs = \"1KB,2KB\"";
     assert_eq!(printed("\"homa_w1\"", given, "cutoffs"), "cutoffs = \"1KB,2KB\"");
     assert_eq!(printed("\"homa_w1\"", given, "unscheduled_priorities"), "unscheduled_priorities = 3");
-    assert_eq!(
-        printed("{ fixed = \"100B\" }", "unscheduled_priorities = 3", "cutoffs").matches(',').count(),
-        1
-    );
+    assert_eq!(printed("{ fixed = \"100B\" }", "unscheduled_priorities = 3", "cutoffs").matches(',').count(), 1);
     let error = homa("\"homa_w1\"", "cutoffs = \"2KB,1KB\"").expect_err("refused");
-    assert!(
-        error.contains("scheme.homa.cutoffs: found \"2KB,1KB\", allowed are sizes that do not fall"),
-        "{error}"
-    );
+    assert!(error.contains("scheme.homa.cutoffs: found \"2KB,1KB\", allowed are sizes that do not fall"), "{error}");
 }
 
 #[test]

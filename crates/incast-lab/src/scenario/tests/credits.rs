@@ -7,8 +7,7 @@ use incast_units::Bytes;
 #[test]
 fn credits_have_defaults_by_formula() {
     let credits = |text: &str| {
-        let scenario =
-            parse(&GOOD.replacen("pfc = false", text, 1)).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = parse(&GOOD.replacen("pfc = false", text, 1)).unwrap_or_else(|error| panic!("{error}"));
         let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}"));
         let of = |scenario: &Scenario| scenario.runs()[0].config(1).expect("a config").switch.credits;
         assert_eq!(of(&scenario), of(&again), "{text}");
@@ -17,7 +16,8 @@ fn credits_have_defaults_by_formula() {
     assert_eq!([credits("credits = false"), credits("credits = \"off\""), credits("")], [None, None, None]);
     let defaults = Some(Credits::default());
     assert_eq!([credits("credits = true"), credits("credits = {}")], [defaults.clone(), defaults]);
-    let given = "credits = { buffer = \"64KB\", update = \"0B\", frame = \"8B\", refresh = \"5us\", deadlock_after = \"1ms\" }";
+    let given =
+        "credits = { buffer = \"64KB\", update = \"0B\", frame = \"8B\", refresh = \"5us\", deadlock_after = \"1ms\" }";
     let expected = Credits {
         buffer: Some(Bytes::new(64_000)),
         update: Some(Bytes::ZERO),

@@ -99,9 +99,9 @@ fn a_ring_needs_two_channels() {
     let good = good.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(good.runs()[0].config(1).expect("valid").switch.virtual_channels, 2);
     // Of five switches in a ring no two paths are equally long.
-    let no_effect =
-        |scenario: &Scenario| scenario.warnings.iter().any(|it| it.contains("iofd has no effect"));
+    let no_effect = |scenario: &Scenario| scenario.warnings.iter().any(|it| it.contains("iofd has no effect"));
     assert!(no_effect(&good) && !no_effect(&with(iofd).unwrap_or_else(|error| panic!("{error}"))));
-    let longer = "pfc = { xoff = \"64KB\" }\nvirtual_channels = 2\nagent = { kind = \"iofd\", loop_free_alternates = true }";
+    let longer =
+        "pfc = { xoff = \"64KB\" }\nvirtual_channels = 2\nagent = { kind = \"iofd\", loop_free_alternates = true }";
     assert!(!no_effect(&ring(longer).unwrap_or_else(|error| panic!("{error}"))));
 }

@@ -20,10 +20,7 @@ fn parameters_of_polo_without_effect_are_warned_of() {
         // With adjoint_scope = "owner" others still send their first adjoint packet.
         ("epoch = \"each\"", None),
         ("epoch = \"each\"\nd_scope = \"flow\"", Some("epoch has no effect with d_scope = \"flow\"")),
-        (
-            "recovery2_scope = \"one\"\nrecovery2 = false",
-            Some("recovery2_scope has no effect with recovery2 = false"),
-        ),
+        ("recovery2_scope = \"one\"\nrecovery2 = false", Some("recovery2_scope has no effect with recovery2 = false")),
         // It is also after how long a paused window is overdue.
         ("recovery2_timeout = \"1ms\"\nrecovery2 = false", None),
         ("recovery2_scope = \"one\"\nrecovery2_timeout = \"1ms\"", None),
@@ -49,8 +46,7 @@ fn fabrics_that_receiver_driven_laws_are_not_made_for_are_warned_of() {
     assert_eq!(warnings("", "\"polo\"\nack_priority = 2"), [behind]);
     assert!(warnings("", "\"polo\"\nack_priority = 1").is_empty());
     assert!(warnings("", "\"polo\"\nack_priority = 2\npriority = 3").is_empty());
-    let untrimmed =
-        |found: Vec<String>| found.iter().any(|warning| warning.contains("switch.trim is off, so ndp"));
+    let untrimmed = |found: Vec<String>| found.iter().any(|warning| warning.contains("switch.trim is off, so ndp"));
     assert!(untrimmed(warnings("", "\"ndp\"")));
     assert!(!untrimmed(warnings("trim = true", "\"ndp\"")));
 }
@@ -58,8 +54,7 @@ fn fabrics_that_receiver_driven_laws_are_not_made_for_are_warned_of() {
 #[test]
 fn only_a_bound_can_be_ours() {
     let claim = |bound: &str| {
-        let claim =
-            format!("[[paper.claim]]\nmetric = \"fct_us.p99\"\nscheme = \"dctcp\"\nours = true\n{bound}\n");
+        let claim = format!("[[paper.claim]]\nmetric = \"fct_us.p99\"\nscheme = \"dctcp\"\nours = true\n{bound}\n");
         parse(&format!("{GOOD}\n{claim}"))
     };
     assert!(claim("at_least = 1").is_ok());

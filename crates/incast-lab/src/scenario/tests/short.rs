@@ -2,11 +2,11 @@
 
 use super::*;
 
-const SHORT: &str = "\n[short]\nduration = \"2ms\"\nwarmup = \"1ms\"\nseeds = [7]\ngrid = { \"workload.background.load\" = [0.4] }\n";
+const SHORT: &str =
+    "\n[short]\nduration = \"2ms\"\nwarmup = \"1ms\"\nseeds = [7]\ngrid = { \"workload.background.load\" = [0.4] }\n";
 
 fn parse_short(text: &str, sets: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
-    let sets: Vec<(String, String)> =
-        sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
     Scenario::parse_form(Source { path: "x.toml".into(), text: text.into() }, &sets, Form::Short)
 }
 

@@ -24,8 +24,7 @@ fn deficit_round_robin_has_a_weight_for_each_priority_that_is_not_strict() {
     use incast_sim::config::Scheduling;
     let scheduler = |text: &str| {
         let text = format!("pfc = false\npriorities = 4\n{text}");
-        let scenario =
-            parse(&GOOD.replacen("pfc = false", &text, 1)).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = parse(&GOOD.replacen("pfc = false", &text, 1)).unwrap_or_else(|error| panic!("{error}"));
         // What is printed as effective is read back as the same.
         let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}"));
         let of = |scenario: &Scenario| scenario.runs()[0].config(1).expect("a config").switch.scheduler;
@@ -50,8 +49,7 @@ fn deficit_round_robin_has_a_weight_for_each_priority_that_is_not_strict() {
 fn trimming_has_the_defaults_of_ndp() {
     use incast_sim::config::{Limit, Trim, Victim};
     let trim = |text: &str| {
-        let scenario =
-            parse(&GOOD.replacen("pfc = false", text, 1)).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = parse(&GOOD.replacen("pfc = false", text, 1)).unwrap_or_else(|error| panic!("{error}"));
         // What is printed as effective is read back as the same.
         let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}"));
         let of = |scenario: &Scenario| scenario.runs()[0].config(1).expect("a config").switch.trim;

@@ -108,8 +108,7 @@ fn original(path: &[Step], removed: &[Vec<Step>]) -> Vec<Step> {
             })
             .collect();
         gone.sort_unstable();
-        let moved =
-            gone.into_iter().fold(*index, |index, gone| if gone <= index { index + 1 } else { index });
+        let moved = gone.into_iter().fold(*index, |index, gone| if gone <= index { index + 1 } else { index });
         whole.push(Step::Index(moved));
     }
     whole

@@ -39,11 +39,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Problem> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -68,7 +64,8 @@ impl<'de> Deserializer<'de> for &'de Node {
             },
             // The one kind that may be left out, and that a word alone does not give.
             other if variants.contains(&"static") => {
-                let allowed = "false, \"off\", \"dynamic\", or a table such as { xoff = \"80KB\" } or { kind = \"dynamic\" }";
+                let allowed =
+                    "false, \"off\", \"dynamic\", or a table such as { xoff = \"80KB\" } or { kind = \"dynamic\" }";
                 Err(Problem::value(other, allowed))
             }
             other => Err(Problem::value(other, list(variants, true))),
@@ -162,8 +159,7 @@ impl<'de> VariantAccess<'de> for Kind<'de> {
     fn unit_variant(self) -> Result<(), Problem> {
         match self.entries.iter().find(|entry| entry.key != "kind") {
             Some(entry) => {
-                Err(Problem::new(format!("unknown key: {:?} takes none", self.kind))
-                    .under(entry.key.as_str()))
+                Err(Problem::new(format!("unknown key: {:?} takes none", self.kind)).under(entry.key.as_str()))
             }
             None => Ok(()),
         }
@@ -174,11 +170,7 @@ impl<'de> VariantAccess<'de> for Kind<'de> {
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Problem> {
         Err(Problem::invalid_type(Unexpected::Map, &visitor))
     }
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
+    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Problem> {
         visitor.visit_map(self.content())
     }
 }

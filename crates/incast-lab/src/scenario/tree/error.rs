@@ -116,7 +116,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A fault described by a whole sentence.
+    /// A fault in a whole sentence.
     pub fn new(what: impl Into<String>) -> Self {
         Self { path: Vec::new(), what: what.into(), allowed: None, nearest: None, origin: None }
     }
@@ -129,11 +129,7 @@ impl Problem {
         Self { allowed: Some(allowed.into()), ..Self::new(format!("found {found}")) }
     }
     /// A name that does not exist among `names`.
-    pub fn unknown<'a>(
-        what: impl Into<String>,
-        found: &str,
-        names: impl IntoIterator<Item = &'a str>,
-    ) -> Self {
+    pub fn unknown<'a>(what: impl Into<String>, found: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
         let names: Vec<&str> = names.into_iter().collect();
         let what = what.into();
         if let Some(new) = renamed(found, names.iter().copied()) {
@@ -228,10 +224,7 @@ const LATER: &[&str] = &["flowlet", "collective"];
 /// Keys that are looked for where they are not, and why.
 const NOT_THERE: &[(&[&str], &str)] = &[
     (&["mtu", "link_mtu"], "an MTU of a link is not there, `host.mtu` is that of all"),
-    (
-        &["nics", "nics_per_host", "planes", "rails"],
-        "several NICs of a host are not there, a host has one link",
-    ),
+    (&["nics", "nics_per_host", "planes", "rails"], "several NICs of a host are not there, a host has one link"),
     (&["host_pause", "pause", "pause_storm", "storm"], "a host that pauses for ever is not there"),
 ];
 

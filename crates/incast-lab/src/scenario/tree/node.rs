@@ -66,8 +66,7 @@ impl Node {
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let table = DeTable::parse(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
-            Problem::new(format!("not TOML: {}", error.message().replace('\n', ", ")))
-                .from(Origin::File(offset as u32))
+            Problem::new(format!("not TOML: {}", error.message().replace('\n', ", "))).from(Origin::File(offset as u32))
         })?;
         let place = |offset: usize| Origin::File(u32::try_from(offset).unwrap_or(u32::MAX));
         let entries = convert_table(table.get_ref(), &place)?;
@@ -114,9 +113,7 @@ impl Node {
     /// A value of a table, to be changed.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         match &mut self.value {
-            Value::Table(entries) => {
-                entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
-            }
+            Value::Table(entries) => entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node),
             _ => None,
         }
     }
@@ -226,10 +223,8 @@ pub fn name_of(table: &Node) -> Option<&str> {
 pub fn inline(node: &Node) -> String {
     match &node.value {
         Value::Table(entries) => {
-            let entries: Vec<String> = entries
-                .iter()
-                .map(|entry| format!("{} = {}", quoted(&entry.key), inline(&entry.node)))
-                .collect();
+            let entries: Vec<String> =
+                entries.iter().map(|entry| format!("{} = {}", quoted(&entry.key), inline(&entry.node))).collect();
             format!("{{ {} }}", entries.join(", "))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),

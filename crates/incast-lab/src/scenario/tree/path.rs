@@ -77,10 +77,7 @@ pub fn set(root: &mut Node, path: &str, value: Node) -> Result<Vec<Step>, Proble
             && KINDS.contains(&key.as_str())
         {
             let (origin, kind) = (node.origin, node.clone());
-            *node = Node {
-                origin,
-                value: Value::Table(vec![Entry { key: "kind".to_owned(), origin, node: kind }]),
-            };
+            *node = Node { origin, value: Value::Table(vec![Entry { key: "kind".to_owned(), origin, node: kind }]) };
         }
         if !matches!(node.value, Value::Table(_)) {
             return Err(Problem::new(format!("found {}, which has no key `{step}`", node.value))
@@ -136,11 +133,7 @@ mod tests {
         set(&mut root, "scheme.\"DCTCP, 2.0\".gain", seven()).expect("found");
         set(&mut root, "switch.buffer.total", seven()).expect("made");
         let schemes = root.get("scheme").expect("there").items();
-        assert!(
-            schemes
-                .iter()
-                .all(|scheme| scheme.get("gain").is_some_and(|gain| gain.value == Value::Integer(7)))
-        );
+        assert!(schemes.iter().all(|scheme| scheme.get("gain").is_some_and(|gain| gain.value == Value::Integer(7))));
         assert!(root.get("switch").and_then(|switch| switch.get("buffer")?.get("total")).is_some());
     }
 

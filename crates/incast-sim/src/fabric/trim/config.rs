@@ -94,8 +94,7 @@ impl<'de> Deserialize<'de> for Limit {
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Limit, E> {
                 let size: Result<Bytes, _> = text.parse();
-                size.map(|size| Limit::Bytes(size.get()))
-                    .map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+                size.map(|size| Limit::Bytes(size.get())).map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
             }
         }
         deserializer.deserialize_any(NumberOrSize)

@@ -90,9 +90,9 @@ impl Discipline for DeficitRoundRobin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::{
+    use crate::{
+        fabric::queue::{Pool, Queue},
         packet::{Kind, Packet},
-        queue::{Pool, Queue},
     };
     use incast_cc::agent::Codepoint;
 
@@ -153,8 +153,7 @@ mod tests {
         // Figure 2 of the paper: a quantum of 500 does not pay for 750 bytes at first, but later does.
         let mut port = Port::new(&[200, 750, 500], 20);
         let mut scheduler = scheduler(0, &[1, 1, 1], 500);
-        let order: Vec<u8> =
-            (0..10).filter_map(|_| port.send(&mut scheduler, 0)).map(|sent| sent.0).collect();
+        let order: Vec<u8> = (0..10).filter_map(|_| port.send(&mut scheduler, 0)).map(|sent| sent.0).collect();
         assert_eq!(order, [0, 0, 2, 0, 0, 0, 1, 2, 0, 0]);
     }
 
@@ -162,8 +161,7 @@ mod tests {
     fn strict_priorities_are_before_all_others() {
         let mut port = Port::new(&[100, 100, 100], 6);
         let mut scheduler = scheduler(1, &[2, 1], 100);
-        let order: Vec<u8> =
-            (0..12).filter_map(|_| port.send(&mut scheduler, 0)).map(|sent| sent.0).collect();
+        let order: Vec<u8> = (0..12).filter_map(|_| port.send(&mut scheduler, 0)).map(|sent| sent.0).collect();
         assert_eq!(order, [0, 0, 0, 0, 0, 0, 1, 1, 2, 1, 1, 2]);
     }
 

@@ -38,7 +38,7 @@ macro_rules! schedulers {
 
         impl Scheduler {
             /// See [`Discipline::next`].
-            #[inline(always)] // on the path of every packet
+            #[inline(always)]
             pub fn next(&mut self, port: usize, allowed: u8, head: impl Fn(u8) -> Head) -> u8 {
                 match self {
                     Self::Strict => allowed.trailing_zeros() as u8,

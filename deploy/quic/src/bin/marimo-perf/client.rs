@@ -73,9 +73,7 @@ pub fn run(arguments: &arguments::Client) -> Result<bool, Failure> {
     let mut certificates = Vec::new();
     for path in &arguments.certificates {
         let read = fs::read_to_string(path);
-        certificates.push(
-            read.map_err(|error| Failure::Input(format!("--certificate {}: {error}", path.display())))?,
-        );
+        certificates.push(read.map_err(|error| Failure::Input(format!("--certificate {}: {error}", path.display())))?);
     }
     if certificates.is_empty() && !arguments.all {
         return Err(Failure::Input("--certificate: give the files that the servers wrote".into()));
@@ -144,14 +142,7 @@ struct Progress {
     acked: Option<Time>,
 }
 
-async fn one(
-    client: Client,
-    server: SocketAddr,
-    flow: Flow,
-    origin: Origin,
-    lead: Duration,
-    end: Instant,
-) -> Sent {
+async fn one(client: Client, server: SocketAddr, flow: Flow, origin: Origin, lead: Duration, end: Instant) -> Sent {
     let start = origin.at(flow.spec.start);
     let mut progress = Progress::default();
     // Connections are made in time, however early the first flows start.
@@ -168,8 +159,7 @@ async fn one(
         Ok(Err(message)) => sent.status = Status::Failed(message),
         Ok(Ok((receipt, receipt_at))) => {
             sent.status = Status::Done;
-            let (delivered, same_clock) =
-                delivered(&receipt, receipt_at, origin, &sent.statistics, flow.spec.start);
+            let (delivered, same_clock) = delivered(&receipt, receipt_at, origin, &sent.statistics, flow.spec.start);
             sent.delivered = Some(delivered);
             sent.same_clock = same_clock;
         }

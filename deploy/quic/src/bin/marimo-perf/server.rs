@@ -36,10 +36,9 @@ pub fn run(arguments: &arguments::Server) -> Result<bool, Failure> {
             servers.push(checked.server(*address, &identity)?);
         }
         // Only now: whoever waits for the file finds servers that listen.
-        atomic::write(&arguments.certificate_out, |file| file.write_all(identity.certificate.as_bytes()))
-            .map_err(|error| {
-                Failure::Input(format!("--certificate-out {}: {error}", arguments.certificate_out.display()))
-            })?;
+        atomic::write(&arguments.certificate_out, |file| file.write_all(identity.certificate.as_bytes())).map_err(
+            |error| Failure::Input(format!("--certificate-out {}: {error}", arguments.certificate_out.display())),
+        )?;
         for server in servers {
             tokio::spawn(serve(server, Arc::clone(&received)));
         }

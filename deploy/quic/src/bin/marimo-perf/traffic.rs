@@ -107,9 +107,7 @@ impl Traffic {
         }
         let stretched = |time: Time| time.saturating_mul(arguments.stretch.into());
         let end = match arguments.drain {
-            Some(drain) => {
-                last.saturating_add(Time::from_ns(u64::try_from(drain.as_nanos()).unwrap_or(u64::MAX)))
-            }
+            Some(drain) => last.saturating_add(Time::from_ns(u64::try_from(drain.as_nanos()).unwrap_or(u64::MAX))),
             None => stretched(run.end).max(last),
         };
         Ok(Self {
@@ -168,10 +166,7 @@ fn addresses(arguments: &Client, names: &[&str]) -> Result<BTreeMap<u32, IpAddr>
                     }
                 };
                 let address = address.ok_or_else(|| {
-                    Failure::Input(format!(
-                        "--first-host {first}: no room for {} hosts after it",
-                        names.len()
-                    ))
+                    Failure::Input(format!("--first-host {first}: no room for {} hosts after it", names.len()))
                 })?;
                 Ok((index, address))
             })
@@ -181,9 +176,10 @@ fn addresses(arguments: &Client, names: &[&str]) -> Result<BTreeMap<u32, IpAddr>
         .hosts
         .iter()
         .map(|(name, text)| {
-            let address = text.trim().parse().map_err(|_| {
-                Failure::Input(format!("--host {name}={text}: expected an address such as 10.0.0.1"))
-            })?;
+            let address = text
+                .trim()
+                .parse()
+                .map_err(|_| Failure::Input(format!("--host {name}={text}: expected an address such as 10.0.0.1")))?;
             Ok((host(names, name, "--host")?, address))
         })
         .collect()

@@ -21,7 +21,7 @@ const PROTOCOL: &str = "incast/1";
 const WINDOW: u64 = 256 << 20;
 /// Bytes that a stream takes from the application ahead of the network.
 const SEND_BUFFER: u32 = 4 << 20;
-/// Connections that nothing is heard of end.
+/// Connections of which nothing arrives end.
 const IDLE: Duration = Duration::from_secs(30);
 /// IPv4 and UDP headers.
 const LEAST_MTU: u16 = 1_228;
@@ -63,9 +63,7 @@ impl Checked {
         };
         if asked.mtu < LEAST_MTU {
             let mtu = asked.mtu;
-            return Err(Failure::Input(format!(
-                "--mtu {mtu}: allowed is at least {LEAST_MTU}: 1200 bytes of QUIC"
-            )));
+            return Err(Failure::Input(format!("--mtu {mtu}: allowed is at least {LEAST_MTU}: 1200 bytes of QUIC")));
         }
         if asked.congestion != Congestion::Marimo && !asked.parameters.is_empty() {
             return Err(Failure::Input("--parameter: only Marimo has parameters".into()));
@@ -117,12 +115,8 @@ impl Checked {
     pub fn server(&self, address: SocketAddr, identity: &Identity) -> Result<Server, Failure> {
         match self.congestion {
             Congestion::Marimo => self.server_with(address, identity, Endpoint::new(self.settings.clone())),
-            Congestion::Cubic => {
-                self.server_with(address, identity, Watched(congestion_controller::Cubic::default()))
-            }
-            Congestion::Bbr => {
-                self.server_with(address, identity, Watched(congestion_controller::Bbr::default()))
-            }
+            Congestion::Cubic => self.server_with(address, identity, Watched(congestion_controller::Cubic::default())),
+            Congestion::Bbr => self.server_with(address, identity, Watched(congestion_controller::Bbr::default())),
         }
     }
 
@@ -150,15 +144,11 @@ impl Checked {
     /// An endpoint that connects to servers with these certificates.
     pub fn client(&self, address: SocketAddr, certificates: &[String]) -> Result<Client, Failure> {
         match self.congestion {
-            Congestion::Marimo => {
-                self.client_with(address, certificates, Endpoint::new(self.settings.clone()))
-            }
+            Congestion::Marimo => self.client_with(address, certificates, Endpoint::new(self.settings.clone())),
             Congestion::Cubic => {
                 self.client_with(address, certificates, Watched(congestion_controller::Cubic::default()))
             }
-            Congestion::Bbr => {
-                self.client_with(address, certificates, Watched(congestion_controller::Bbr::default()))
-            }
+            Congestion::Bbr => self.client_with(address, certificates, Watched(congestion_controller::Bbr::default())),
         }
     }
 

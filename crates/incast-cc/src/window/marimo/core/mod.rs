@@ -40,8 +40,8 @@ pub const START_MARK: u8 = 2;
 /// `MARIMO_SLOW_START` in the state's flags.
 const SLOW_START: u8 = 2;
 
-/// `struct marimo_config`: what the paper leaves open. Loads and shares in Q16, windows in Q16 packets; the fields are
-/// described in the header.
+/// `struct marimo_config`: what the paper leaves open. Loads and shares in Q16, windows in Q16 packets; the header
+/// says what the fields are.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the header describes them")]

@@ -151,8 +151,7 @@ impl LoadTable {
         for knot in self.knots.iter() {
             writeln!(text, "{knot}").expect("a String takes everything");
         }
-        writeln!(text, "checksum {:08x}", ffi::table_checksum(&self.knots))
-            .expect("a String takes everything");
+        writeln!(text, "checksum {:08x}", ffi::table_checksum(&self.knots)).expect("a String takes everything");
         text
     }
 
@@ -178,10 +177,7 @@ fn check(knots: &[u32; KNOTS], line: impl Fn(usize) -> usize) -> Result<(), Tabl
         0 => "less than 58982 (0.9), or windows never grow".into(),
         _ => format!("more than {ONE} (1.0), or windows never shrink"),
     };
-    Err(TableError {
-        line: line(knot),
-        message: format!("found f({knot}/64) = {found}, allowed is {allowed}"),
-    })
+    Err(TableError { line: line(knot), message: format!("found f({knot}/64) = {found}, allowed is {allowed}") })
 }
 
 fn short(text: &str) -> String {
@@ -195,9 +191,7 @@ impl Setting for LoadTable {
         match raw {
             Raw::Text(name) if name == "calibrated" => Ok(Self::calibrated()),
             Raw::Text(name) if name == "linear" => Ok(Self::linear()),
-            Raw::File { path, text } => {
-                Self::parse(path, text).map_err(|error| format!("\"{path}\" {error}"))
-            }
+            Raw::File { path, text } => Self::parse(path, text).map_err(|error| format!("\"{path}\" {error}")),
             _ => Err(format!("found {raw}, expected {}", Self::KIND)),
         }
     }
@@ -245,9 +239,7 @@ mod tests {
             broken(|lines| lines[66] = "600000".into()),
             "line 67: found f(64/64) = 600000, allowed is at most 524288"
         );
-        assert!(
-            broken(|lines| lines[9] = "-3".into()).starts_with("line 10: found \"-3\", allowed is a load")
-        );
+        assert!(broken(|lines| lines[9] = "-3".into()).starts_with("line 10: found \"-3\", allowed is a load"));
         assert!(broken(|lines| lines[67] = "checksum 1".into()).contains("line 68: found \"checksum 1\""));
         // Other spellings of the right number.
         for (digits, other) in [(" ", " 0"), (" ", " +"), (" ", " 0x"), (" ", "  ")] {

@@ -1,0 +1,283 @@
+//! Reads a results folder.
+
+use super::{
+    claims::{self, Judgement},
+    file,
+    record::{RunRecord, Status, read_file},
+    row::{ALL, Row, Seed},
+    runs,
+    verdict::{self, Verdicts},
+};
+use crate::{
+    columns::join::FileError,
+    scenario::{Claim, Column},
+};
+use incast_units::{Rate, Time};
+use serde_json::{Map, Value};
+use std::{
+    borrow::Borrow,
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+use thiserror::Error;
+
+/// Results that are missing or damaged: not what a run leaves behind.
+#[derive(Debug, Error)]
+#[error("{}: {message}", path.display())]
+pub struct Unreadable {
+    /// The file or folder at fault.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl Unreadable {
+    /// Of this file or folder.
+    pub fn new(path: &Path, message: impl ToString) -> Self {
+        Self { path: path.to_owned(), message: message.to_string() }
+    }
+}
+
+/// A grid point.
+pub type Point = Map<String, Value>;
+
+/// One run of the summary.
+#[derive(Debug)]
+pub struct FinishedRun {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its `run.json`.
+    pub record: RunRecord,
+}
+
+impl FinishedRun {
+    /// Name of the folder.
+    pub fn name(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// A text of the scenario as run; empty if it has none.
+    pub fn text(&self, key: &str) -> &str {
+        self.record.scenario.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The rate of every link in bit/s, for topologies that give all links one.
+    pub fn link_bps(&self) -> Option<f64> {
+        let rate: Rate = self.record.scenario.pointer("/topology/link/rate")?.as_str()?.parse().ok()?;
+        Some(rate.as_f64())
+    }
+
+    /// A time of the scenario as run.
+    pub fn time(&self, pointer: &str) -> Option<Time> {
+        self.record.scenario.pointer(pointer)?.as_str()?.parse().ok()
+    }
+}
+
+/// What a results folder holds.
+#[derive(Debug)]
+pub struct Results {
+    /// Rows of the summary.
+    pub rows: Vec<Row>,
+    /// The runs they are of, in their order; at least one.
+    pub runs: Vec<FinishedRun>,
+    /// Runs that failed: their folders, and why.
+    pub failed: Vec<(String, String)>,
+    /// Grid points in their order; one, empty, without a grid.
+    pub points: Vec<Point>,
+    /// Schemes in their order.
+    pub schemes: Vec<String>,
+    /// Classes to show: `all` first, then each if there are several.
+    pub classes: Vec<String>,
+    /// Published numbers and what became of them.
+    pub claims: Vec<Judgement>,
+    /// Columns that the scenario lists.
+    pub columns: Vec<Column>,
+    /// Which scheme is best in what.
+    pub verdicts: Vec<Verdicts>,
+}
+
+impl Results {
+    /// A run with the values that all runs share.
+    pub fn first(&self) -> &FinishedRun {
+        // `read` refuses a summary without runs.
+        &self.runs[0]
+    }
+
+    /// The row that pools the seeds.
+    pub fn pooled(&self, point: &Point, scheme: &str, class: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.is_pooled() && row.scheme == scheme && row.class == class && row.grid == *point)
+    }
+
+    /// The runs of a grid point and scheme, one per seed.
+    pub fn runs_of<'a>(&'a self, point: &'a Point, scheme: &'a str) -> impl Iterator<Item = &'a FinishedRun> + 'a {
+        self.runs.iter().filter(move |run| run.record.scheme == scheme && run.record.grid == *point)
+    }
+}
+
+/// What tables need of a results folder.
+#[derive(Debug)]
+pub struct Summary {
+    /// Name of the scenario.
+    pub name: String,
+    /// Rows of the summary.
+    pub rows: Vec<Row>,
+    /// Columns that the scenario lists.
+    pub columns: Vec<Column>,
+    /// What the numbers are of: form, seeds, time, version.
+    pub provenance: String,
+    /// Version of incast.
+    pub version: String,
+    /// Hash of the scenario.
+    pub scenario_hash: String,
+    /// Digests of the runs by the names of their folders.
+    pub digests: BTreeMap<String, String>,
+}
+
+/// Reads the summary alone.
+///
+/// # Errors
+/// What is missing or damaged.
+pub fn summary(folder: &Path) -> Result<Summary, Unreadable> {
+    let rows = read_summary(folder)?;
+    let (runs, _) = read_runs(folder)?;
+    let Some(first) = runs.first() else {
+        return Err(Unreadable::new(folder, "holds no runs"));
+    };
+    let columns = read_columns(first)?;
+    let seeds = distinct(rows.iter().filter_map(|row| match row.seed {
+        Seed::One(seed) => Some(seed),
+        Seed::Pooled(_) => None,
+    }));
+    let provenance = format!(
+        "{}{}, {} of arrivals, {} seed{}, incast {}{}",
+        first.text("name"),
+        if first.record.short { " (short form)" } else { "" },
+        first.text("duration"),
+        seeds.len(),
+        if seeds.len() == 1 { "" } else { "s; ± is half of the 95% confidence interval over them" },
+        first.record.version,
+        if rows.iter().any(|row| row.is_pooled() && row.is_too_short()) {
+            "; ! marks a run too short for a steady state"
+        } else {
+            ""
+        }
+    );
+    let (version, scenario_hash) = (first.record.version.clone(), first.record.scenario_hash.clone());
+    let name = first.text("name").to_owned();
+    let digests = runs.iter().map(|run| (run.name(), run.record.digest.clone())).collect();
+    Ok(Summary { name, rows, columns, provenance, version, scenario_hash, digests })
+}
+
+/// Reads a folder and checks that its parts belong together.
+///
+/// # Errors
+/// What is missing or damaged.
+pub fn read(folder: &Path) -> Result<Results, Unreadable> {
+    let rows = read_summary(folder)?;
+    let (mut found, failed) = read_runs(folder)?;
+    let mut runs = Vec::new();
+    for row in rows.iter().filter(|row| row.class == ALL) {
+        let Seed::One(seed) = row.seed else { continue };
+        let same = |run: &FinishedRun| {
+            run.record.seed == seed && run.record.scheme == row.scheme && run.record.grid == row.grid
+        };
+        let Some(index) = found.iter().position(same) else {
+            return Err(Unreadable::new(
+                folder,
+                format!(
+                    "summary.json has a run of {} with seed {seed}, whose folder is missing; `incast run --resume` runs it again",
+                    row.scheme
+                ),
+            ));
+        };
+        runs.push(found.swap_remove(index));
+    }
+    let Some(first) = runs.first() else {
+        return Err(Unreadable::new(&folder.join("summary.json"), "holds no runs"));
+    };
+    let identity = |run: &FinishedRun| (run.record.version.clone(), run.record.scenario_hash.clone());
+    if let Some(other) = runs.iter().find(|run| identity(run) != identity(first)) {
+        let message = format!("is of another scenario or version of incast than {}", first.name());
+        return Err(Unreadable::new(&other.folder, message));
+    }
+    let claims = read_claims(first)?;
+    let claims = claims::judge(&claims, &rows);
+    let columns = read_columns(first)?;
+    let verdicts = verdict::verdicts(&rows, &columns, &first.record.classes);
+    let classes: Vec<String> = match &first.record.classes[..] {
+        [] | [_] => vec![ALL.to_owned()],
+        several => [ALL.to_owned()].into_iter().chain(several.iter().cloned()).collect(),
+    };
+    let points = distinct(rows.iter().map(|row| &row.grid));
+    let schemes = distinct(rows.iter().map(|row| &row.scheme));
+    Ok(Results { rows, runs, failed, points, schemes, classes, claims, columns, verdicts })
+}
+
+fn distinct<T: Clone + PartialEq>(all: impl Iterator<Item = impl Borrow<T>>) -> Vec<T> {
+    let mut distinct: Vec<T> = Vec::new();
+    for one in all {
+        if !distinct.contains(one.borrow()) {
+            distinct.push(one.borrow().clone());
+        }
+    }
+    distinct
+}
+
+fn read_summary(folder: &Path) -> Result<Vec<Row>, Unreadable> {
+    let path = folder.join("summary.json");
+    match read_file(&path) {
+        Ok(bytes) => {
+            file::rows(&bytes).map_err(|error| Unreadable::new(&path, format!("not a summary of incast: {error}")))
+        }
+        Err(error) if folder.is_dir() && !path.exists() => {
+            let mut below: Vec<String> = fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path())
+                .filter(|path| path.join("summary.json").is_file())
+                .map(|path| path.display().to_string())
+                .collect();
+            below.sort();
+            let hint = if below.is_empty() {
+                "expected the folder that `incast run` names as \"results\"; of an interrupted run, `--resume` writes the summary".to_owned()
+            } else {
+                format!("there is {}", below.join(", "))
+            };
+            Err(Unreadable::new(folder, format!("no summary.json ({}); {hint}", error.kind())))
+        }
+        Err(error) => Err(Unreadable::new(&path, format!("cannot be read: {error}"))),
+    }
+}
+
+/// Runs that are done, and those that failed with the reason, by the names of their folders.
+#[allow(clippy::type_complexity, reason = "two lists, named where they are bound")]
+fn read_runs(folder: &Path) -> Result<(Vec<FinishedRun>, Vec<(String, String)>), Unreadable> {
+    let found = runs::read(folder).map_err(|FileError { path, source }| {
+        let what = if path == folder { "" } else { "not a record of a run: " };
+        Unreadable::new(&path, format!("{what}{source}"))
+    })?;
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    for (folder, record) in found {
+        let run = FinishedRun { folder, record };
+        match run.record.status {
+            Status::Done => done.push(run),
+            Status::Failed => failed.push((run.name(), run.record.error.clone().unwrap_or_default())),
+        }
+    }
+    Ok((done, failed))
+}
+
+/// Columns that the scenario lists.
+fn read_columns(run: &FinishedRun) -> Result<Vec<Column>, Unreadable> {
+    let Some(columns) = run.record.scenario.pointer("/table/columns") else { return Ok(Vec::new()) };
+    serde_json::from_value(columns.clone())
+        .map_err(|error| Unreadable::new(&run.folder.join("run.json"), format!("scenario.table.columns: {error}")))
+}
+
+fn read_claims(run: &FinishedRun) -> Result<Vec<Claim>, Unreadable> {
+    let Some(claims) = run.record.scenario.pointer("/paper/claim") else { return Ok(Vec::new()) };
+    serde_json::from_value(claims.clone())
+        .map_err(|error| Unreadable::new(&run.folder.join("run.json"), format!("scenario.paper.claim: {error}")))
+}
