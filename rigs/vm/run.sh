@@ -14,7 +14,7 @@ usage() {
 }
 
 # One processor keeps packets in order, so that what is counted can be compared; the faults want two.
-case=smoke series=6.1 seconds=300 processors=1
+case=smoke series=6.1 seconds=600 processors=1
 export CONGESTION=marimo FAULTS=
 while [ $# -gt 0 ]; do
     case $1 in
