@@ -54,7 +54,7 @@ LANES = [
     # With the Python extension, whose features of Parquet would have half of the program compiled again for the wheel.
     Lane("release", "test demo", "cargo build --locked --quiet --release -p incast -p incast-py", alone="release"),
     Lane("debug", "test hosts", "scripts/workspace.sh test --locked --quiet --no-run", "packages", "debug"),
-    Lane("tests", "test", "scripts/venv.sh && scripts/workspace.sh test --locked", "debug"),
+    Lane("tests", "test", "scripts/venv.sh && scripts/workspace.sh test --locked --no-fail-fast", "debug"),
     Lane("short-forms", "test", "scripts/short-forms.py $INCAST", "release"),
     Lane("clippy", "lint", "scripts/workspace.sh --python clippy --locked --quiet --all-targets -- -D warnings",
          "packages", "debug"),

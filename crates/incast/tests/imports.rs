@@ -296,7 +296,7 @@ fn functions_are_short_where_it_is_checked() {
                 }
                 // As rustfmt has it: the brace that ends a function stands below its first letter.
                 let ends = |line: &&str| line.starts_with(&format!("{}}}", " ".repeat(indentation)));
-                let length = lines[first..].iter().position(|line| ends(line)).map_or(0, |last| last + 1);
+                let length = lines[first..].iter().position(ends).map_or(0, |last| last + 1);
                 if length > MOST {
                     errors.push(format!("{file}:{}: {length} lines: {}", first + 1, line.trim()));
                 }

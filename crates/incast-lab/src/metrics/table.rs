@@ -97,7 +97,7 @@ pub const METRICS: &[Metric] = &[
     class("long_flow_gbps", Unit::Gbps, "long flow", "rate of long flows", Measure::Mean(|run| run.long_flow_gbps()))
         .better(Better::High)
         .detail(
-            "mean over all flows of `long` workloads, counted or not: payload that arrived over the\
+            "mean over all flows of `long` workloads, counted or not: payload that arrived over the \
                   life of the flow",
         ),
     fabric("drops", Unit::Packets, "drops", "packets dropped for lack of buffer", |run| run.totals.drops.into()),
@@ -169,7 +169,7 @@ pub const METRICS: &[Metric] = &[
         run.totals.lossless_drops.into()
     })
     .detail(
-        "packets that found no headroom, which `drops` counts too. With `strict` flow control a\
+        "packets that found no headroom, which `drops` counts too. With `strict` flow control a \
                   run that has any fails",
     ),
     class(
@@ -190,7 +190,7 @@ pub const METRICS: &[Metric] = &[
     )
     .fabric_wide()
     .detail(
-        "the largest part of its rate that any link carried in one direction, from the start to\
+        "the largest part of its rate that any link carried in one direction, from the start to \
                   the end of the run: frames without preamble and gap",
     ),
     sampled("assigned_gbps.min", "assigned min", "lowest assigned rate", |run| run.assigned_gbps.min),
