@@ -4,7 +4,7 @@
 
 use incast_lab::{
     report,
-    results::record::RunRecord,
+    results::{read, record::RunRecord},
     run::{Observer, Options, Plan, execute, folder::Existing, only::Only},
     scenario::{Scenario, Source},
 };
@@ -118,6 +118,6 @@ fuzz_target!(|input: &[u8]| {
         let rows = serde_json::to_vec(&record.rows).expect("JSON");
         fs::write(folder.join("summary.json"), rows).expect("written");
     }
-    let _ = report::summary(folder);
+    let _ = read::summary(folder);
     let _ = report::write(folder);
 });
