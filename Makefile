@@ -68,6 +68,7 @@ hosts:
 	    "rigs/vm/run.sh --kernel newest" \
 	    "rigs/vm/boot.sh" \
 	    "rigs/vm/instructions.sh" \
+	    "rigs/virtual-time/run.sh --short" \
 	    "rigs/virtual-time/run.sh --seeds 10" \
 	    "rigs/virtual-time/run.sh --faults" \
 	    "rigs/virtual-time/run.sh --churn" \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The virtual-time rig's own tests: tcp_marimo in a real kernel whose time is virtual.
-# usage: run.sh --ci            one incast twice with the same seed, once under load, and once with another seed
+# usage: run.sh --units         its parts alone, without a kernel
+#        run.sh --short         the same, and one incast twice with the same seed, once under load, and once with another seed
 #        run.sh --seeds N       the same incast with N seeds, and its spread
 #        run.sh --faults        peers without ECN, losses, reordering, duplicates, ECN stripped, CE everywhere; with offloads:
 #                               marks, losses, reordering
@@ -49,12 +50,17 @@ case_of() {
     echo "$folder"
 }
 
-ci() {
-    local start=$SECONDS first again other late status=0
+units() {
     python3 -B -m unittest discover 2>"$out/tests.log" || {
         cat "$out/tests.log" >&2
         fail "the rig's own tests"
     }
+    echo "virtual time: the rig's own tests: $(tail -n 3 "$out/tests.log" | head -n 1)"
+}
+
+short() {
+    local start=$SECONDS first again other late status=0
+    units
     first=$(case_of first)
     again=$(case_of again)
     other=$(case_of other seed=2)
@@ -156,12 +162,13 @@ churn() {
 }
 
 case "${1:-}" in
---ci) ci ;;
+--units) units ;;
+--short) short ;;
 --seeds) seeds "${2:-10}" ;;
 --faults) faults ;;
 --churn) churn ;;
 *)
-    echo "usage: run.sh --ci | --seeds N | --faults | --churn; found ${1:-nothing}" >&2
+    echo "usage: run.sh --units | --short | --seeds N | --faults | --churn; found ${1:-nothing}" >&2
     exit 2
     ;;
 esac
