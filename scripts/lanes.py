@@ -28,8 +28,8 @@ MOST_CPU = 60
 UNOPTIMISED = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0"}
 
 # What lanes would install one by one (scripts/debian.sh), which takes several times as long.
-PACKAGES = """bc bison bpftool busybox-static chromium clang cmake cpio ethtool flex g++ gcc-12 gcc-riscv64-unknown-elf
-    iproute2 iputils-ping kmod libelf-dev linux-source linux-source-6.1 nftables patch pkg-config python3-venv qemu-system-x86
+PACKAGES = """bc bpftool busybox-static chromium clang cmake cpio ethtool g++ gcc-12 gcc-riscv64-unknown-elf
+    iproute2 iputils-ping kmod libelf-dev linux-source nftables patch pkg-config python3-venv qemu-system-x86
     qemu-user strace tshark valgrind xz-utils zlib1g-dev""".split()
 
 
