@@ -38,7 +38,7 @@ impl<D> Inspector<'_, D> {
     /// Inspects at all times from `next` to `until`, between which nothing happens. Returns the time of the inspection that
     /// ends the run.
     #[cold]
-    pub(super) fn inspect(&mut self, next: Time, until: Time, domains: &[&D]) -> Option<Time> {
+    pub(super) fn inspect_until(&mut self, next: Time, until: Time, domains: &[&D]) -> Option<Time> {
         let mut time = next;
         while time <= until {
             match (self.inspect)(time, domains) {

@@ -203,7 +203,7 @@ impl<D: Domain> Shared<'_, D> {
         Ok(self.inspection_ended.load(Ordering::Relaxed))
     }
 
-    /// See [`Inspector::inspect`].
+    /// See `Inspector::inspect_until`.
     ///
     /// # Safety
     /// No other thread accesses cells meanwhile (R2).
@@ -212,6 +212,6 @@ impl<D: Domain> Shared<'_, D> {
         // SAFETY: promised by the caller (R2).
         let domain = |index| unsafe { &(*self.cells.get(index)).domain };
         let domains: Vec<&D> = (0..self.cells.len()).map(domain).collect();
-        inspector.inspect(next, until, &domains)
+        inspector.inspect_until(next, until, &domains)
     }
 }
