@@ -79,9 +79,9 @@ LANES = [
     Lane("crates", "lint", "scripts/packages.sh --list"),
     Lane("format", "lint", "cargo fmt --all --check && rustfmt --check --edition 2024 "
          '$(find crates/incast-cc/src -name "*.rs") docs/examples/halve.rs docs/examples/shortest.rs'),
-    Lane("demo", "demo", "make demo OUT=$(mktemp -d)", "release"),
-    Lane("examples", "demo", "scripts/page-examples.py --check $INCAST README.md docs/tutorial.md docs/reading-results.md",
-         "release"),
+    Lane("demo", "demo", "COLUMNS=80 make demo OUT=$(mktemp -d) | tee target/demo.txt && "
+         "scripts/page-examples.py --check --demo target/demo.txt $INCAST README.md", "release"),
+    Lane("examples", "demo", "scripts/page-examples.py --check $INCAST docs/tutorial.md docs/reading-results.md", "release"),
 ]
 
 

@@ -7,7 +7,8 @@ In a page, a comment says what the block of code after it is:
   <!-- prints COMMAND -->      what `incast` prints in a terminal of 80 columns, without costs and paths
   <!-- prints COMMAND: A | B | N lines -->   only the paragraphs that begin with A and with B, N lines of each
 A paragraph ends before an empty line. Commands of a page run in one empty folder that has `scenarios`.
-usage: page-examples.py --check|--update INCAST PAGE...
+usage: page-examples.py --check|--update [--demo FILE] INCAST PAGE...
+       --demo: what `make demo` printed; its commands are not run again
 """
 
 import difflib
@@ -26,7 +27,13 @@ COLUMNS = 80
 VARIES = re.compile(r"packet-hops; at .*|s of CPU|^results: |^report: |GB are available|, incast \d")
 
 
-def printed(incast, command, folder):
+# A line in which `make demo` says what it runs.
+RUNS = re.compile(r"^\S*incast (run .*?) --out \S+ --force\n", re.MULTILINE)
+
+
+def printed(incast, command, folder, demo):
+    if command in demo:
+        return demo[command]
     arguments = shlex.split(command)
     assert arguments[0] == "incast", command
     environment = {**os.environ, "COLUMNS": str(COLUMNS)}
@@ -62,7 +69,7 @@ def selected(command, text, names):
     return "\n\n".join(found if names else paragraphs(text)) + "\n"
 
 
-def made_anew(incast, page):
+def made_anew(incast, page, demo):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "scenarios").symlink_to(ROOT / "scenarios")
@@ -76,24 +83,30 @@ def made_anew(incast, page):
                 (folder / file).write_text(text + body, encoding="utf-8")
                 return match[0]
             command, _, names = what.partition(": ")
-            text = selected(command, printed(incast, command, folder), names.split(" | ") if names else [])
+            text = selected(command, printed(incast, command, folder, demo), names.split(" | ") if names else [])
             return f"<!-- prints {what} -->\n```{language}\n{text}```\n"
 
         return MARK.sub(replaced, page)
 
 
 def main():
-    if len(sys.argv) < 4 or sys.argv[1] not in ("--check", "--update"):
+    mode, *rest = sys.argv[1:] or [""]
+    demo = {}
+    if rest[:1] == ["--demo"]:
+        parts = RUNS.split(pathlib.Path(rest[1]).read_text(encoding="utf-8"))
+        demo = {f"incast {command}": text for command, text in zip(parts[1::2], parts[2::2])}
+        rest = rest[2:]
+    if mode not in ("--check", "--update") or len(rest) < 2:
         sys.exit(__doc__)
-    incast = pathlib.Path(sys.argv[2]).resolve()
+    incast = pathlib.Path(rest[0]).resolve()
     stale = False
-    for path in map(pathlib.Path, sys.argv[3:]):
+    for path in map(pathlib.Path, rest[1:]):
         old = path.read_text(encoding="utf-8")
         marks = len(re.findall(r"<!-- (?:file|prints) ", old))
         if not marks or marks != len(MARK.findall(old)):
             sys.exit(f"page-examples.py: {path} has no example, or one without a block of code right after it")
-        new = made_anew(incast, old)
-        if sys.argv[1] == "--update":
+        new = made_anew(incast, old, demo)
+        if mode == "--update":
             path.write_text(new, encoding="utf-8")
             continue
         names = {"fromfile": str(path), "tofile": "printed", "n": 0, "lineterm": ""}
