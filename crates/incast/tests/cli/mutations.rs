@@ -91,7 +91,7 @@ fn attempt(path: &Path, set: &(String, String)) -> Result<(), String> {
 fn one_changed_value_ends_in_a_result_or_a_named_error() {
     let changes = std::env::var("INCAST_MUTATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(CHANGES);
     let mut files = Vec::new();
-    scenarios(&Path::new("../../scenarios"), &mut files);
+    scenarios(Path::new("../../scenarios"), &mut files);
     files.sort();
     // A linear congruential generator (Knuth, MMIX).
     let mut state = 22u64;
