@@ -65,6 +65,11 @@ plan /out/long.csv 10000000
 if operated; then
     marimoctl top --json >/out/top 2>&1 &
     top=$!
+    # Before the first packet, however long a program takes to start in a slow machine.
+    for _ in $(seq 100); do
+        grep -qs 1 /sys/kernel/tracing/instances/marimoctl-*/events/tcp_marimo/epoch/enable && break
+        sleep 0.1
+    done
 fi
 traffic /out/long.csv /out/long-flows.csv &
 long=$!
