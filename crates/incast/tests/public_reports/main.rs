@@ -394,8 +394,8 @@ fn thresholds_of_one_way_delays_are_compared_with_what_is_there() {
              [topology]\nkind = \"single-switch\"\nhosts = 3\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n"
         )
     };
-    // Two links of 1 us, and twice 4,186 bytes at 10 Gbit/s: 8.7 us.
-    let below = "is below the one-way delay of a full packet, 8.6";
+    // Two links of 1 us, and twice 4,186 bytes at 10 Gbit/s.
+    let below = "is below the one-way delay of a full packet, 8697.6ns";
     assert!(load_warnings(&text("threshold = \"6us\"", "")).contains(below));
     assert!(load_warnings(&text("threshold = \"9us\"", "")).is_empty());
     let differ = "two clocks may differ by 6us";
