@@ -54,13 +54,16 @@ LANES = [
     # With the Python extension, whose features of Parquet would have half of the program compiled again for the wheel.
     Lane("release", "test demo", "cargo build --locked --quiet --release -p incast -p incast-py", alone="release"),
     Lane("debug", "test hosts", "scripts/workspace.sh test --locked --quiet --no-run", "packages", "debug"),
-    Lane("tests", "test", "scripts/venv.sh && scripts/workspace.sh test --locked --no-fail-fast", "debug"),
+    Lane("tests", "test", 'scripts/venv.sh && scripts/debian.sh tshark tshark "captures of incast trace, read by tshark" && '
+         "scripts/workspace.sh test --locked --no-fail-fast", "debug"),
     Lane("short-forms", "test", "scripts/short-forms.py $INCAST", "release"),
     Lane("clippy", "lint", "scripts/workspace.sh --python clippy --locked --quiet --all-targets -- -D warnings",
          "packages", "debug"),
     Lane("sanitizers", "test", "scripts/sanitize.sh --short", "debug", "debug", UNOPTIMISED),
     Lane("python", "test", "scripts/python.sh", "packages release", "release"),
     Lane("fuzz", "test", "scripts/fuzz.sh 6", "debug", "debug", UNOPTIMISED),
+    # `make test` has these among all tests.
+    Lane("deploy", "hosts", "cargo test --locked -p rig-traffic -p marimoctl -p incast-quic", "debug", "debug"),
     Lane("models", "test", "scripts/models.sh", "debug", "debug"),
     Lane("virtual-time", "test hosts", "rigs/virtual-time/run.sh --units", "packages"),
     Lane("vm", "test hosts", "rigs/vm/run.sh", "debug"),
@@ -79,7 +82,7 @@ LANES = [
     Lane("crates", "lint", "scripts/packages.sh --list"),
     Lane("format", "lint", "cargo fmt --all --check && rustfmt --check --edition 2024 "
          '$(find crates/incast-cc/src -name "*.rs") docs/examples/halve.rs docs/examples/shortest.rs'),
-    Lane("demo", "demo", "COLUMNS=80 make demo OUT=$(mktemp -d) | tee target/demo.txt && "
+    Lane("demo", "demo", "mkdir -p target && COLUMNS=80 make demo OUT=$(mktemp -d) | tee target/demo.txt && "
          "scripts/page-examples.py --check --demo target/demo.txt $INCAST README.md", "release"),
     Lane("examples", "demo", "scripts/page-examples.py --check $INCAST docs/tutorial.md docs/reading-results.md", "release"),
 ]

@@ -6,9 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Folders whose files decide results: sources of other crates, our own, and distributions. Relative to this crate's folder, in which
-/// cargo runs build scripts: where the script was compiled says nothing about which tree is built.
-const OTHERS: [&str; 4] = ["../incast-units/src", "../incast-cc/src", "../incast-sim/src", "../incast-cc/core"];
+/// Folders whose files decide results: sources of other crates, our own, and distributions. Relative to this crate's
+/// folder, in which cargo runs build scripts: where the script was compiled says nothing about which tree is built.
+const OTHERS: [&str; 5] =
+    ["../incast-units/src", "../incast-cc/src", "../incast-engine/src", "../incast-sim/src", "../incast-cc/core"];
 const OWN: [&str; 2] = ["src", "workloads"];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {

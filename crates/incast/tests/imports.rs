@@ -345,3 +345,23 @@ fn words_are_those_of_the_glossary() {
     }
     assert!(errors.is_empty(), "words:\n{}", errors.join("\n"));
 }
+
+/// The identity of an engine counts the sources of every crate that decides results, and `--version` looks at them, too.
+#[test]
+fn every_crate_of_the_engine_is_part_of_its_identity() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect("a text");
+    let (identity, version) = (read("crates/incast-lab/build.rs"), read("crates/incast/build.rs"));
+    let (mut open, mut seen) = (vec!["incast-lab".to_owned()], BTreeSet::new());
+    while let Some(name) = open.pop() {
+        let manifest = read(&format!("crates/{name}/Cargo.toml"));
+        let dependencies = manifest.split("\n[dependencies]\n").nth(1).unwrap_or_default();
+        let lines = dependencies.lines().take_while(|line| !line.starts_with('['));
+        let crates = lines.filter_map(|line| line.split(['.', ' ']).next().filter(|name| name.starts_with("incast-")));
+        open.extend(crates.map(str::to_owned).filter(|name| seen.insert(name.clone())));
+    }
+    assert!(seen.len() >= 4, "{seen:?}");
+    for name in &seen {
+        assert!(identity.contains(&format!("\"../{name}/src\"")), "incast-lab/build.rs lacks {name}");
+        assert!(version.contains(&format!("\"crates/{name}/src\"")), "incast/build.rs lacks {name}");
+    }
+}
