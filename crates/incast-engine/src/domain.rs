@@ -299,6 +299,12 @@ impl<D: Domain> Context<'_, D> {
         self.now
     }
 
+    /// Another event of this domain is pending for this instant.
+    #[inline]
+    pub fn more_now(&self) -> bool {
+        self.queue.next_time() <= self.now
+    }
+
     /// Schedules an event of this domain.
     ///
     /// # Panics

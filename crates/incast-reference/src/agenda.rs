@@ -26,6 +26,8 @@ pub enum What {
     FlowStart,
     /// A pause or its end takes effect, unless the cable has failed since.
     Pause { about: u8, paused: u8, failures: u32 },
+    /// A host's NIC chooses what it sends, after all else.
+    Choice,
 }
 
 impl What {
@@ -41,6 +43,7 @@ impl What {
             Self::DelayedAck { flow } => (6, *flow),
             Self::FlowStart => (8, 0),
             Self::Pause { .. } => (11, 0),
+            Self::Choice => (14, 0),
         }
     }
 }

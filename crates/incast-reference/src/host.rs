@@ -126,9 +126,13 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Something happens.
+    /// Something happens. What is sent is chosen at the end of each instant.
     pub fn handle(&mut self, now: Ps, what: What, agenda: &mut Agenda) {
+        if !matches!(what, What::Choice) {
+            agenda.add(now, self.node, 0, What::Choice);
+        }
         match what {
+            What::Choice => self.choose(now, agenda),
             What::Link { up } => {
                 self.link.switch(now, up);
                 self.pauses.fail(now, &mut self.events);
@@ -157,6 +161,7 @@ impl<'a> Host<'a> {
             What::Law { sequence, generation, .. } => {
                 if let Some(flow) = self.flows.get_mut(&sequence).filter(|flow| flow.law_timer == generation) {
                     flow.law.on_timer(Time::from_ps(now));
+                    flow.plan_gap(now);
                     self.offer(now, sequence, agenda);
                 }
             }
@@ -166,7 +171,6 @@ impl<'a> Host<'a> {
                 self.pauses.apply(now, about, paused, Some(failures), &mut self.events);
             }
         }
-        self.pump(now, agenda);
     }
 
     fn class(&self, packet: &Packet) -> &'a ClassConfig {
@@ -199,6 +203,7 @@ impl<'a> Host<'a> {
             Content::Notification => {
                 let Some(flow) = self.flows.get_mut(&packet.sequence) else { return };
                 flow.law.on_cnp(Time::from_ps(now), &Cnp::CONGESTED);
+                flow.plan_gap(now);
                 self.offer(now, packet.sequence, agenda);
             }
             Content::Pause { about, paused } => {
@@ -482,7 +487,7 @@ impl<'a> Host<'a> {
     }
 
     /// Sends what is next if the link is free: control packets first, then flows in turn.
-    fn pump(&mut self, now: Ps, agenda: &mut Agenda) {
+    fn choose(&mut self, now: Ps, agenda: &mut Agenda) {
         if self.link.busy(now) || !self.link.up {
             return;
         }

@@ -226,12 +226,13 @@ const LAWS: [&str; 11] = [
 /// Whether it has all that a configuration needs. What it does not have must be as in plain hosts and switches, so that
 /// something new is not covered until it is named here.
 pub fn covers(config: &Config) -> bool {
-    let HostConfig { mtu, rto_min, ack_every, ack_delay, reordering, ref schedulers, .. } = config.host;
+    let HostConfig { mtu, rto_min, ack_every, ack_delay, reordering, pace_credit, ref schedulers, .. } = config.host;
     let own = HostConfig {
         rto_min,
         ack_every,
         ack_delay,
         reordering,
+        pace_credit,
         schedulers: schedulers.clone(),
         ..HostConfig::plain(mtu)
     };

@@ -10,7 +10,12 @@ use incast_cc::{
     registry::{Law, Underlay},
     underlay::{Head, Scope},
 };
-use incast_sim::{Config, FlowSpec, base_path, config::ClassConfig, engine::random::mix, sender::flow::ecmp_hash};
+use incast_sim::{
+    Config, FlowSpec, base_path,
+    config::{ClassConfig, PaceCredit},
+    engine::random::mix,
+    sender::flow::ecmp_hash,
+};
 use incast_units::Time;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -60,10 +65,12 @@ pub struct Sender<'a> {
     pub law_timer: u64,
     rtt: Option<(u64, u64)>,
     limited_until: u32,
-    /// When the last packet was sent, and its size.
-    last_sent: Option<(Ps, u32)>,
-    /// When pacing allows the next packet, as it was when the last one was sent.
-    planned: Ps,
+    /// When the last packet was sent, its size, and for how long it had been ready before.
+    last_sent: Option<(Ps, u32, Ps)>,
+    /// Since when window, data and credit have let a packet go, if they do.
+    able: Option<Ps>,
+    /// When pacing allows the next packet.
+    due: Ps,
     /// The part of the smoothed RTT for which something was held on purpose.
     held: Ps,
     backoff: u32,
@@ -137,7 +144,8 @@ impl<'a> Sender<'a> {
             rtt: None,
             limited_until: 0,
             last_sent: None,
-            planned: 0,
+            able: None,
+            due: 0,
             held: 0,
             backoff: 0,
             probed: false,
@@ -282,6 +290,12 @@ impl<'a> Sender<'a> {
 
     /// Whether the law lets the next packet go.
     fn turn(&mut self, now: Ps) -> Turn {
+        let turn = self.turn_by_window(now);
+        self.able = if turn == Turn::Blocked { None } else { self.able.or(Some(now)) };
+        turn
+    }
+
+    fn turn_by_window(&mut self, now: Ps) -> Turn {
         let Some((packet, again)) = self.recovery.next() else { return Turn::Blocked };
         if !again && self.position(packet) >= self.credit {
             return Turn::Blocked;
@@ -294,20 +308,51 @@ impl<'a> Sender<'a> {
             self.limited_until = self.recovery.unsent();
             return Turn::Blocked;
         }
-        let next_send = if self.class.law.transport().updates_gap { self.next_send() } else { self.planned };
-        if next_send > now { Turn::At(next_send) } else { Turn::Now }
+        if self.due > now { Turn::At(self.due) } else { Turn::Now }
     }
 
-    /// When pacing allows the next packet, by the law's newest decision.
+    /// Something has happened to the flow: its law may want another gap. What would have been due before is due now.
+    pub fn plan_gap(&mut self, now: Ps) {
+        if self.class.law.transport().updates_gap {
+            self.due = match self.next_send() {
+                0 => 0,
+                due => due.max(self.due.min(now)),
+            };
+        }
+    }
+
+    /// When pacing allows the next packet, by the law's newest decision: a gap after the last packet was sent, less what
+    /// the host gives back of its wait.
     fn next_send(&self) -> Ps {
-        let Some((start, wire)) = self.last_sent else { return 0 };
+        let Some((start, _, waited)) = self.last_sent else { return 0 };
+        let gap = self.gap();
+        let back = match self.config.host.pace_credit {
+            PaceCredit::None => 0,
+            PaceCredit::HalfPacket => waited.min(gap / 2),
+            PaceCredit::Packets(most) => waited.min(gap.saturating_mul(most.into())),
+        };
+        // No flow is faster than its NIC.
+        let least = if self.config.host.pace_credit == PaceCredit::None { 0 } else { self.on_link() };
+        if gap == 0 { 0 } else { (start + gap.max(least)).saturating_sub(back) }
+    }
+
+    /// How long the last packet was on the host's link.
+    fn on_link(&self) -> Ps {
+        let (Some((_, wire, _)), host) = (self.last_sent, self.spec.source) else { return 0 };
+        let cable = self.config.topology.cables.iter().find(|cable| cable.a == host || cable.b == host);
+        let rate = cable.map_or(f64::INFINITY, |cable| cable.link.rate.as_f64());
+        (f64::from(wire + GAP) * (8e12 / rate)) as u64
+    }
+
+    fn gap(&self) -> Ps {
+        let Some((_, wire, _)) = self.last_sent else { return 0 };
         if let Some(rate) = self.law.pacing_rate() {
             let pace = 8e12 / rate.as_f64().max(1.0);
-            start + (f64::from(wire + GAP) * pace) as u64
+            (f64::from(wire + GAP) * pace) as u64
         } else if self.law.window() < self.mtu() {
             let rtt = self.rtt.map_or(0, |rtt| rtt.0.saturating_sub(self.held)).max(self.base_rtt);
             let packets = self.mtu() as f64 / self.law.window().max(1) as f64;
-            start + (rtt as f64 * packets).round() as u64
+            (rtt as f64 * packets).round() as u64
         } else {
             0
         }
@@ -316,6 +361,7 @@ impl<'a> Sender<'a> {
     /// Makes the next packet.
     fn emit(&mut self, now: Ps, holds: bool) -> Option<Packet> {
         let (position, again) = self.recovery.next()?;
+        let due = self.due;
         let payload = self.payload(position) as u32;
         let wire = frames::data_bytes(self.class, payload);
         if again {
@@ -328,8 +374,9 @@ impl<'a> Sender<'a> {
         }
         self.ignores_window = false;
         self.law.on_sent(Time::from_ps(now), payload);
-        self.last_sent = Some((now, wire));
-        self.planned = self.next_send();
+        let due = self.able.unwrap_or(now).max(due);
+        self.last_sent = Some((now, wire, now.saturating_sub(due)));
+        self.due = self.next_send();
         Some(Packet {
             from: self.spec.source,
             to: self.spec.destination,
@@ -405,6 +452,7 @@ impl<'a> Sender<'a> {
             let (now, sent) = (Time::from_ps(now), Time::from_ps(answer.stamp));
             stage.decision.on_report(now, sent, delay_ns as i64 * 1000);
         }
+        self.plan_gap(now);
         if !arrived.is_empty() {
             (self.backoff, self.probed) = (0, false);
         }
@@ -496,6 +544,7 @@ impl<'a> Sender<'a> {
             let (lost, starts) = rack.detect(now, srtt);
             self.ignores_window |= starts;
             self.report_loss(now, &lost, None);
+            self.plan_gap(now);
             return false;
         }
         let has_held = self.has_held();
@@ -529,6 +578,7 @@ impl<'a> Sender<'a> {
         self.recovery.on_timeout(now, srtt);
         self.ignores_window = self.recovery.rack().is_some();
         self.law.on_timeout(Time::from_ps(now), next);
+        self.plan_gap(now);
         true
     }
 

@@ -29,6 +29,8 @@ use std::{
 /// The marks of a page before and after a table; between `BEGIN` and `CLOSE` stand the scenario's name and the options.
 const BEGIN: &str = "<!-- incast table ";
 const CLOSE: &str = "-->";
+/// In a mark of the end: the page says itself that the table is stale, and since when.
+const STALE: &str = ", stale since ";
 /// Of a bundled scenario a state follows, then `CLOSE`.
 const END: &str = "<!-- end of table";
 
@@ -166,10 +168,11 @@ fn update(summary: &Summary, arguments: &arguments::Table) -> End {
     End::Done
 }
 
-/// Says which tables of these pages are stale: those of a bundled scenario whose state is another one now.
+/// Says which tables of these pages are stale: those of a bundled scenario whose state is another one now. A page may say so
+/// itself, in the mark after the table: that is a warning.
 fn check(pages: &[PathBuf]) -> End {
     let mut known: BTreeMap<String, Option<Bundled>> = BTreeMap::new();
-    let (mut stale, mut count) = (0, 0);
+    let (mut stale, mut said, mut count) = (0, 0, 0);
     for path in pages {
         let result = fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"));
         let marks = match result.and_then(|text| tables_of(&text)) {
@@ -201,13 +204,25 @@ fn check(pages: &[PathBuf]) -> End {
                     ),
                 ),
             };
-            if end != expected {
-                stale += 1;
-                output::error(&format!("{page}: line {line}: {message}"));
+            match end.split_once(STALE) {
+                Some((before, _)) if format!("{before} {CLOSE}") == expected => {
+                    stale += 1;
+                    output::error(&format!("{page}: line {line}: the table of {name} is said to be stale, and is not"));
+                }
+                Some(_) => {
+                    said += 1;
+                    output::message(&format!("warning: {page}: line {line}: {message}"));
+                }
+                None if end != expected => {
+                    stale += 1;
+                    output::error(&format!("{page}: line {line}: {message}"));
+                }
+                None => {}
             }
         }
     }
-    output::data(&format!("{count} table{}, {stale} stale\n", if count == 1 { "" } else { "s" }));
+    let tables = if count == 1 { "table" } else { "tables" };
+    output::data(&format!("{count} {tables}, {stale} stale, {said} stale as the page says\n"));
     if stale == 0 { End::Done } else { End::Failed }
 }
 

@@ -27,6 +27,9 @@ pub trait NodeContext {
     /// A packet will probably be sent to this neighbour soon: prefetches where it will be written.
     #[inline]
     fn prefetch(&self, _peer: Peer) {}
+    /// Another event may follow at this instant, of this node or of one that shares its domain. No result may depend on
+    /// which of the two it is.
+    fn more_now(&self) -> bool;
     /// Wakes this node.
     fn schedule(&mut self, time: Time, event: Event);
 }
@@ -48,7 +51,7 @@ pub trait Arrivals<'p> {
 pub mod class {
     /// Links go down or up and routing tables change, before anything else happens at that time.
     pub const LINK: u8 = 0;
-    /// A transmission has ended and more is waiting: the link is taken before newcomers see it.
+    /// A switch's transmission has ended and more is waiting: the link is taken before newcomers see it.
     pub const DEPARTURE: u8 = 1;
     /// A packet arrived.
     pub const ARRIVAL: u8 = 2;
@@ -72,12 +75,14 @@ pub mod class {
     pub const LATE_DEPARTURE: u8 = 12;
     /// A receiver's NIC has a delayed response ready.
     pub const RESPONSE: u8 = 13;
+    /// A host's NIC is free: it chooses among all that has become ready by then.
+    pub const NIC: u8 = 14;
 
     /// A class in words, for messages.
     pub const fn name(class: u8) -> &'static str {
         match class {
             LINK => "a change of a link",
-            DEPARTURE | LATE_DEPARTURE => "the end of a transmission",
+            DEPARTURE | LATE_DEPARTURE | NIC => "the end of a transmission",
             ARRIVAL => "an arrival",
             RETRANSMISSION => "the retransmission timer",
             RELEASE => "the release of a packet",

@@ -202,7 +202,7 @@ impl<'a> Host<'a> {
     /// An event of this host has come.
     pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
         match event.class {
-            class::DEPARTURE | class::LATE_DEPARTURE => self.on_departure(context),
+            class::NIC => self.on_free(context),
             class::RETRANSMISSION => self.on_timer(event.payload, context),
             class::RELEASE => self.on_release(event.payload, context),
             class::LAW => self.on_law_timer(event.payload, context),

@@ -40,8 +40,8 @@ pub struct Nic {
     control: Queue,
     /// What may be sent.
     permission: Permission,
-    /// A departure event is pending.
-    pub departure: bool,
+    /// An event for the choice of what comes next is pending.
+    pub choice: bool,
     /// The last packet was a control packet: where they take turns, data is next.
     pub answered: bool,
     /// Priorities of the flows that go by rank, one bit each.
@@ -78,7 +78,7 @@ impl Nic {
             input,
             control: Queue::default(),
             permission: Permission::default(),
-            departure: false,
+            choice: false,
             answered: false,
             ranked: 0,
             priorities: u8::MAX >> (8 - settings.priorities),
@@ -169,7 +169,7 @@ impl Nic {
     }
 
     /// A frame of flow control is to be sent.
-    pub fn has_frame(&self, now: Time) -> bool {
+    fn has_frame(&self, now: Time) -> bool {
         self.flow_control.due(PORT, now) == Due::Now
     }
 
@@ -219,16 +219,18 @@ impl Nic {
         self.turns.mask() | self.ranked
     }
 
-    /// Something waits, whether or not it may be sent.
-    #[inline]
-    pub fn has_packets(&self) -> bool {
-        !self.control.is_empty() || self.ready() != 0
-    }
-
     /// Something waits that may be sent.
     #[inline]
-    pub fn has_work(&self) -> bool {
+    pub fn has_work(&self, now: Time) -> bool {
+        if self.flow_control.uses_credits() {
+            return self.has_credited_work(now);
+        }
         self.next_control_allowed() || self.has_ready_flow()
+    }
+
+    #[inline(never)]
+    fn has_credited_work(&self, now: Time) -> bool {
+        self.has_frame(now) || self.has_ready_flow() || self.next_credited().is_some()
     }
 
     #[inline]
@@ -264,6 +266,9 @@ impl Nic {
     /// The next control packet that may go.
     #[inline]
     pub fn pop_control(&mut self) -> Option<Packet> {
+        if self.flow_control.uses_credits() {
+            return self.pop_credited();
+        }
         let packet = if self.permission.is_clear() {
             self.pool.pop(&mut self.control)
         } else {
@@ -281,7 +286,7 @@ impl Nic {
     }
 
     /// The first control packet whose lane has credits; those of a lane keep their order.
-    pub fn next_credited(&self) -> Option<&Packet> {
+    fn next_credited(&self) -> Option<&Packet> {
         let mut untried = self.waiting_priorities(|lane| self.may_send(lane, 1));
         let mut waiting = self.pool.packets(&self.control).map(|(packet, _)| packet);
         while untried != 0 {
@@ -294,8 +299,10 @@ impl Nic {
         None
     }
 
-    /// Takes the first control packet of a lane.
-    pub fn pop_control_of(&mut self, lane: u8) -> Option<Packet> {
+    /// Takes the first control packet whose lane has credits.
+    #[inline(never)]
+    fn pop_credited(&mut self) -> Option<Packet> {
+        let lane = self.next_credited()?.priority;
         let packet = self.pool.pop_first(&mut self.control, |packet| packet.priority == lane)?;
         self.waiting[usize::from(lane)] -= 1;
         Some(packet)
@@ -348,7 +355,7 @@ impl Nic {
 
     /// A flow of those that may send waits.
     #[inline]
-    pub fn has_ready_flow(&self) -> bool {
+    fn has_ready_flow(&self) -> bool {
         self.permission.allowed(self.ready()) != 0
     }
 
@@ -431,6 +438,9 @@ mod tests {
     impl NodeContext for World {
         fn now(&self) -> Time {
             self.0
+        }
+        fn more_now(&self) -> bool {
+            false
         }
         fn send(&mut self, _peer: Peer, _arrival: Time, _packet: &Packet, _telemetry: Option<&Telemetry>) {}
         fn schedule(&mut self, _time: Time, _event: Event) {}
@@ -532,9 +542,9 @@ mod tests {
         assert_eq!(nic.pause(0b110, Time::ZERO), 0b10);
         assert_eq!(nic.pop_control().map(|packet| packet.priority), Some(0));
         assert!(nic.pop_control().is_none());
-        assert_eq!((nic.pop_flow(), nic.pop_flow(), nic.has_work()), (Some(8), None, false));
+        assert_eq!((nic.pop_flow(), nic.pop_flow(), nic.has_work(Time::ZERO)), (Some(8), None, false));
         assert_eq!(nic.resume(u8::MAX, Time::ZERO), 0b10);
-        assert!(nic.has_work());
+        assert!(nic.has_work(Time::ZERO));
         assert_eq!((nic.pop_control().map(|packet| packet.priority), nic.pop_flow()), (Some(1), Some(7)));
     }
 

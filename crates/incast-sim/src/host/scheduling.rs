@@ -200,6 +200,9 @@ mod tests {
         fn send(&mut self, _peer: Peer, _arrival: Time, packet: &Packet, _telemetry: Option<&Telemetry>) {
             self.sent.push(*packet);
         }
+        fn more_now(&self) -> bool {
+            false
+        }
         fn schedule(&mut self, _time: Time, _event: Event) {}
     }
 
@@ -262,7 +265,7 @@ mod tests {
     fn flush(host: &mut Host<'_>, world: &mut World) -> Vec<Packet> {
         for _ in 0..100 {
             world.now += Time::from_us(1);
-            host.on_event(Event { class: class::DEPARTURE, entity: 0, payload: 0 }, world);
+            host.on_event(Event { class: class::NIC, entity: 0, payload: 0 }, world);
         }
         std::mem::take(&mut world.sent)
     }

@@ -54,60 +54,89 @@ impl Host<'_> {
         }
     }
 
-    /// Sends the next packet if the link is idle, and plans the next departure.
+    /// Something may have become ready: the NIC sends it if its link is idle and nothing else can become ready at this
+    /// instant, or plans to choose.
     #[inline]
     pub(super) fn pump(&mut self, context: &mut impl NodeContext) {
-        // With a departure pending, that sends it.
-        if !self.nic.departure && (self.nic.has_packets() || self.nic.flow_control().uses_credits()) {
-            let idle = self.nic.link().free_at() < self.settings.ended_before(context.now());
-            self.pump_if(idle, context);
-        }
-    }
-
-    /// A transmission has ended.
-    pub(super) fn on_departure(&mut self, context: &mut impl NodeContext) {
-        self.nic.departure = false;
-        self.pump_if(self.nic.link().idle(context.now()), context);
-    }
-
-    /// As `pump`, where it is known whether the link is idle.
-    #[inline]
-    fn pump_if(&mut self, idle: bool, context: &mut impl NodeContext) {
-        let now = context.now();
-        if self.nic.departure || !self.nic.link().is_up() {
+        // With a choice pending, that sends it.
+        if self.nic.choice || !self.nic.has_work(context.now()) || !self.nic.link().is_up() {
             return;
         }
-        if self.nic.flow_control().uses_credits() {
-            return self.pump_credited(idle, context);
-        }
-        if idle {
-            if !self.settings.host.control_first && self.nic.answered && self.send_next(context) {
-                self.nic.answered = false;
-            } else if let Some(mut packet) = self.nic.pop_control() {
-                let telemetry = self.nic.telemetry(&packet);
-                self.put_control_on_link(&mut packet, telemetry.as_ref(), now, context);
-            } else {
-                self.send_next(context);
-            }
-        }
-        if self.nic.has_work() {
-            self.plan_departure(context);
+        if self.nic.link().idle(context.now()) && !context.more_now() {
+            self.choose(context);
+        } else {
+            self.plan_choice(context);
         }
     }
 
-    /// Plans an event for the end of the transmission.
+    /// The link is free, or was, and all that could become ready at this instant is.
+    pub(super) fn on_free(&mut self, context: &mut impl NodeContext) {
+        self.nic.choice = false;
+        if !self.nic.link().is_up() {
+            return;
+        }
+        if self.nic.link().idle(context.now()) {
+            self.choose(context);
+        } else if self.nic.has_work(context.now()) {
+            // A control packet was put on the link meanwhile.
+            self.plan_choice(context);
+        }
+    }
+
+    /// Sends what comes next, and plans the choice after it.
     #[inline]
-    pub(super) fn plan_departure(&mut self, context: &mut impl NodeContext) {
-        self.nic.departure = true;
+    fn choose(&mut self, context: &mut impl NodeContext) {
+        self.send_one(context);
+        if self.nic.has_work(context.now()) {
+            self.plan_choice(context);
+        }
+    }
+
+    /// Plans an event for the end of the transmission, unless one is pending.
+    #[inline]
+    pub(super) fn plan_choice(&mut self, context: &mut impl NodeContext) {
+        if std::mem::replace(&mut self.nic.choice, true) {
+            return;
+        }
         let time = self.nic.link().free_at().max(context.now());
-        context.schedule(time, self.event(self.settings.departure(), 0));
+        context.schedule(time, self.event(class::NIC, 0));
+    }
+
+    /// What comes next: a frame of flow control, a control packet, then data by priority; where control packets do not
+    /// go first they take turns with data.
+    #[inline]
+    fn send_one(&mut self, context: &mut impl NodeContext) {
+        if self.nic.flow_control().uses_credits()
+            && let Some(update) = self.nic.take_frame(self.node, context.now())
+        {
+            return self.send_update(&update, context);
+        }
+        let data_first = !self.settings.host.control_first && self.nic.answered;
+        if data_first && self.send_data(context) {
+            self.nic.answered = false;
+        } else if let Some(mut packet) = self.nic.pop_control() {
+            if self.nic.flow_control().uses_credits() {
+                self.spend_credits(packet.priority, packet.wire, context);
+            }
+            let telemetry = self.nic.telemetry(&packet);
+            self.put_control_on_link(&mut packet, telemetry.as_ref(), context.now(), context);
+        } else if !data_first {
+            self.send_data(context);
+        }
     }
 
     /// Sends a packet of the next flow that may; false if there is none.
     #[inline]
-    fn send_next(&mut self, context: &mut impl NodeContext) -> bool {
+    fn send_data(&mut self, context: &mut impl NodeContext) -> bool {
         while let Some(slot) = self.nic.pop_flow() {
-            if self.send_from(slot, context).is_some() {
+            let uses_credits = self.nic.flow_control().uses_credits();
+            if uses_credits && self.lacks_credits(slot, context) {
+                continue;
+            }
+            if let Some((lane, wire)) = self.send_from(slot, context) {
+                if uses_credits {
+                    self.spend_credits(lane, wire, context);
+                }
                 return true;
             }
             // The flow may have sent a control packet instead.
@@ -121,7 +150,7 @@ impl Host<'_> {
     /// Sends a packet of a flow that was taken from its queue, and returns priority and size; `None` if the flow may no
     /// longer send.
     #[inline]
-    pub(super) fn send_from(&mut self, slot: u32, context: &mut impl NodeContext) -> Option<(u8, u16)> {
+    fn send_from(&mut self, slot: u32, context: &mut impl NodeContext) -> Option<(u8, u16)> {
         let now = context.now();
         let settings = self.settings;
         let sender = self.senders.get_mut(slot)?;
@@ -195,7 +224,7 @@ impl Host<'_> {
 
     /// Sends a control packet, whose transmission starts at `start`.
     #[inline(always)]
-    pub(super) fn put_control_on_link(
+    fn put_control_on_link(
         &mut self,
         packet: &mut Packet,
         telemetry: Option<&Telemetry>,

@@ -141,7 +141,7 @@ impl Sender {
                 Scoreboard::new(class.recovery, flow.packets, reordering),
                 class.transport.in_any_order && class.transport.acknowledges == Acknowledges::Packets,
             ),
-            pacer: Pacer::default(),
+            pacer: Pacer::new(rate),
             grants: Grants::new(law.unscheduled(), class),
             reduction: None,
             law,
@@ -164,7 +164,7 @@ impl Sender {
             },
             flow,
         };
-        sender.refresh(settings);
+        sender.refresh(spec.start, settings);
         sender
     }
 
@@ -185,47 +185,47 @@ impl Sender {
         self.recovery.stop_timer();
         self.recovery.rtt.sample(rtt, Time::ZERO);
         self.law = class.start(rate, now, self.flow.random(settings.seed));
-        self.refresh(settings);
+        self.refresh(now, settings);
     }
 
     // ---- The law ---------------------------------------------------------------------------------------------
 
     /// Applies the window and the rate of the law; to be called after each of its events.
     #[inline]
-    pub fn refresh(&mut self, settings: &Settings) {
-        self.update(settings, false);
+    pub fn refresh(&mut self, now: Time, settings: &Settings) {
+        if self.apply(settings.host.mtu) && settings.classes[usize::from(self.flow.class)].updates_gap {
+            self.replan(now, settings);
+        }
     }
 
-    /// The same. After a packet was `sent`, the gap after it is planned in any case.
+    /// Hands window and rate to the pacer. True if the gap after the last packet may have changed.
     #[inline]
-    fn update(&mut self, settings: &Settings, sent: bool) {
+    fn apply(&mut self, mtu: u32) -> bool {
         let window = match &self.reduction {
             Some(reduction) => reduction.0.window(),
             None => self.law.window(),
         };
-        if self.pacer.set(window, self.law.pacing_rate(), settings.host.mtu) {
-            self.replan(settings, sent);
-        }
-    }
-
-    /// The same after an event that the law does not handle, so that window and rate are unchanged.
-    #[inline]
-    fn keep(&mut self, settings: &Settings, sent: bool) {
-        if self.pacer.has_gaps() {
-            self.replan(settings, sent);
-        }
+        self.pacer.set(window, self.law.pacing_rate(), mtu)
     }
 
     /// Plans the gap after the last packet anew, with the newest window and rate: a rate limiter does not wait out a
-    /// gap that it would no longer leave. Where the law does not re-time gaps, only a packet that was `sent` starts a
-    /// new one.
+    /// gap that it would no longer leave. Laws that do not re-time gaps only start a new one after each packet.
     #[inline(never)]
-    fn replan(&mut self, settings: &Settings, sent: bool) {
-        if sent || settings.classes[usize::from(self.flow.class)].updates_gap {
-            // A hold is no congestion: it does not make a small window smaller.
-            let rtt = self.recovery.rtt.without_hold().max(settings.base_rtt);
-            self.pacer.plan(settings.host.mtu, rtt, settings.wire.rounding);
-        }
+    fn replan(&mut self, now: Time, settings: &Settings) {
+        let rtt = self.gap_rtt(settings);
+        self.pacer.replan(now, settings.host.mtu, rtt, settings.wire.rounding, settings.host.pace_credit);
+    }
+
+    /// A packet was sent: plans the gap after it.
+    #[inline(never)]
+    fn plan_gap(&mut self, settings: &Settings) {
+        let rtt = self.gap_rtt(settings);
+        self.pacer.plan(settings.host.mtu, rtt, settings.wire.rounding, settings.host.pace_credit);
+    }
+
+    /// The round trip of a window below a packet. A hold is no congestion: it does not make a small window smaller.
+    fn gap_rtt(&self, settings: &Settings) -> Time {
+        self.recovery.rtt.without_hold().max(settings.base_rtt)
     }
 
     /// The time of an event that the law's own timer needs, if none is pending before it.
@@ -247,7 +247,7 @@ impl Sender {
         self.law_event = Time::MAX;
         if self.law.next_timer() <= now {
             self.law.on_timer(now);
-            self.refresh(settings);
+            self.refresh(now, settings);
         }
         true
     }
@@ -255,7 +255,7 @@ impl Sender {
     /// A congestion notification.
     pub fn on_cnp(&mut self, now: Time, cnp: &Cnp, settings: &Settings) {
         self.law.on_cnp(now, cnp);
-        self.refresh(settings);
+        self.refresh(now, settings);
     }
 
     // ---- Acknowledgements and losses -------------------------------------------------------------------------
@@ -318,7 +318,10 @@ impl Sender {
             };
             self.on_feedback(&feedback, &acked, settings);
         } else {
-            self.keep(settings, false);
+            // Window and rate are unchanged, but not the round trip.
+            if self.pacer.has_gaps() && settings.classes[usize::from(self.flow.class)].updates_gap {
+                self.replan(now, settings);
+            }
         }
         if let Some(paths) = &mut self.paths {
             paths.on_fate(ack.position(), Fate::Arrived);
@@ -345,7 +348,7 @@ impl Sender {
             }
         }
         self.report_loss(feedback.now, acked, settings);
-        self.refresh(settings);
+        self.refresh(feedback.now, settings);
     }
 
     /// Payload bytes of newly acknowledged packets.
@@ -394,7 +397,7 @@ impl Sender {
     pub fn on_resend(&mut self, now: Time, first: u32, count: u32, settings: &Settings) {
         let found = self.recovery.scoreboard.on_resend(first, count);
         self.report_loss(now, &found, settings);
-        self.refresh(settings);
+        self.refresh(now, settings);
     }
 
     /// Reports the fate of packets that did not arrive whole to the choice of paths.
@@ -472,7 +475,7 @@ impl Sender {
         if self.recovery.purpose() == Purpose::Reordering {
             let found = self.recovery.on_late(now);
             self.report_loss(now, &found, settings);
-            self.refresh(settings);
+            self.refresh(now, settings);
             return false;
         }
         let is_probe = self.recovery.is_probe_due(self.may_probe());
@@ -484,7 +487,7 @@ impl Sender {
             // The receiver finds losses; the law may remind it.
             self.recovery.count_timeout();
             self.law.on_timeout(now, next);
-            self.refresh(settings);
+            self.refresh(now, settings);
             true
         } else if self.recovery.scoreboard.outstanding() > 0 || self.recovery.scoreboard.next().is_none() {
             let unasked = self.recovery.on_timeout(now, &settings.timer_limits());
@@ -492,7 +495,7 @@ impl Sender {
             self.law.on_timeout(now, next);
             // Nobody asks for them, as no header has come.
             (0..unasked).for_each(|_| self.grants.add_token(now, Time::MAX, None));
-            self.refresh(settings);
+            self.refresh(now, settings);
             true
         } else if is_probe {
             let waits = self.waits_for_credit(now, mtu);
@@ -549,7 +552,7 @@ impl Sender {
                 return true;
             }
             None => {
-                self.refresh(settings);
+                self.refresh(now, settings);
                 None
             }
         };

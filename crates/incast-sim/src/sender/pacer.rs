@@ -1,5 +1,6 @@
 //! Pacer: the window and the gaps between packets that the law allows.
 
+use crate::settings::host::PaceCredit;
 use incast_cc::Path;
 use incast_units::{Rate, Rounding, Time};
 
@@ -27,14 +28,27 @@ pub struct Pacer {
     next_send: Time,
     /// When the last packet was sent.
     last_start: Time,
+    /// How long it had waited in the NIC.
+    waited: Time,
+    /// Picoseconds per byte on the NIC's link.
+    link_pace: f64,
     /// Bytes of the last packet on the link; zero before there was one.
     last_wire: u32,
+    /// Something other than the gap keeps the next packet back.
+    blocked: bool,
+    /// When nothing other than the gap kept the next packet back any more.
+    unblocked: Time,
     /// Packets that were sent when the window was last the limit: acknowledgements up to here may make the window grow
     /// (RFC 9438, section 4.2).
     limited_until: u32,
 }
 
 impl Pacer {
+    /// Of a flow that starts at a host of this rate.
+    pub fn new(link: Rate) -> Self {
+        Self { link_pace: 8e12 / link.as_f64().max(1.0), blocked: true, ..Self::default() }
+    }
+
     /// Sets window and rate. True if the gap after the last packet may have changed: there is one, or the last one has
     /// just ended.
     #[inline]
@@ -51,7 +65,7 @@ impl Pacer {
 
     /// Closes the window, before a connection is open.
     pub fn close(&mut self) {
-        (self.window, self.pace, self.next_send) = (0, 0.0, Time::ZERO);
+        (self.window, self.pace, self.next_send, self.blocked) = (0, 0.0, Time::ZERO, true);
         // As with any window below a packet.
         self.gaps = true;
     }
@@ -62,20 +76,50 @@ impl Pacer {
         self.gaps
     }
 
-    /// Plans the gap after the last packet anew, from the newest window and pace.
+    /// A packet was sent: plans the gap after it.
     #[inline]
-    pub fn plan(&mut self, mtu: u32, rtt: Time, rounding: Rounding) {
-        self.next_send = if self.last_wire == 0 {
+    pub fn plan(&mut self, mtu: u32, rtt: Time, rounding: Rounding, credit: PaceCredit) {
+        let gap = self.gap(mtu, rtt, rounding);
+        self.next_send = match credit {
+            _ if gap == Time::ZERO => Time::ZERO,
+            PaceCredit::None => self.last_start + gap,
+            _ => {
+                // A pace above the NIC's is the NIC's: what a flow's own packets keep it waiting is no credit.
+                let own = Time::from_ps((f64::from(self.last_wire) * self.link_pace) as u64);
+                (self.last_start + gap.max(own)).saturating_sub(credit.of(gap, self.waited))
+            }
+        };
+    }
+
+    /// Window or pace have changed: plans the gap anew. A packet that the new pace would have sent before is due now.
+    #[inline]
+    pub fn replan(&mut self, now: Time, mtu: u32, rtt: Time, rounding: Rounding, credit: PaceCredit) {
+        let before = self.next_send.min(now);
+        self.plan(mtu, rtt, rounding, credit);
+        if self.next_send > Time::ZERO {
+            self.next_send = self.next_send.max(before);
+        }
+    }
+
+    /// The gap after the last packet, by the newest window and pace.
+    #[inline]
+    fn gap(&self, mtu: u32, rtt: Time, rounding: Rounding) -> Time {
+        if self.last_wire == 0 {
             Time::ZERO
         } else if self.pace > 0.0 {
-            let gap = Time::from_ps((f64::from(self.last_wire) * self.pace) as u64);
-            self.last_start + rounding.of(gap)
+            rounding.of(Time::from_ps((f64::from(self.last_wire) * self.pace) as u64))
         } else if self.window < u64::from(mtu) {
             // A window below one packet: one packet each RTT × MSS / window.
-            self.last_start + rtt.mul_f64(f64::from(mtu) / self.window.max(1) as f64)
+            rtt.mul_f64(f64::from(mtu) / self.window.max(1) as f64)
         } else {
             Time::ZERO
-        };
+        }
+    }
+
+    /// Something other than window and gap keeps the next packet back: there is none, or no credit of the receiver.
+    #[inline]
+    pub fn block(&mut self) {
+        self.blocked = true;
     }
 
     /// Whether window and gaps allow the packet after `in_flight` others at `now`. `unsent` is the first packet that
@@ -84,7 +128,11 @@ impl Pacer {
     pub fn decide(&mut self, now: Time, in_flight: u32, unsent: impl FnOnce() -> u32, mtu: u32) -> SendDecision {
         if (u64::from(in_flight) + 1) * u64::from(mtu) > self.window && (in_flight > 0 || self.window == 0) {
             self.limited_until = unsent();
+            self.blocked = true;
             return SendDecision::Blocked;
+        }
+        if std::mem::replace(&mut self.blocked, false) {
+            self.unblocked = now;
         }
         if self.next_send > now {
             return SendDecision::At(self.next_send);
@@ -95,6 +143,7 @@ impl Pacer {
     /// A packet with so many bytes on the link is sent.
     #[inline]
     pub fn on_sent(&mut self, now: Time, wire: u32) {
+        self.waited = now.saturating_sub(self.next_send.max(self.unblocked));
         (self.last_start, self.last_wire) = (now, wire);
     }
 
@@ -144,20 +193,20 @@ mod tests {
 
     #[test]
     fn a_pace_leaves_gaps_and_a_window_blocks() {
-        let (mut pacer, now) = (Pacer::default(), Time::from_us(5));
+        let (mut pacer, now) = (Pacer::new(Rate::from_gbps(100)), Time::from_us(5));
         let rtt = Time::from_us(10);
         // 10 Gbit/s are 800 ps for a byte.
         assert!(pacer.set(2_000, Some(Rate::from_gbps(10)), 1000));
         assert_eq!(pacer.decide(now, 0, || 0, 1000), SendDecision::Ready);
         pacer.on_sent(now, 1250);
-        pacer.plan(1000, rtt, Rounding::default());
+        pacer.plan(1000, rtt, Rounding::default(), PaceCredit::None);
         assert_eq!(pacer.decide(now, 1, || 1, 1000), SendDecision::At(now + Time::from_us(1)));
         assert!(pacer.is_app_limited(1));
         assert_eq!(pacer.decide(now + Time::from_us(1), 2, || 2, 1000), SendDecision::Blocked);
         assert!(!pacer.is_app_limited(1));
         // A window of half a packet: one packet in two RTTs.
         pacer.set(500, None, 1000);
-        pacer.plan(1000, rtt, Rounding::default());
+        pacer.plan(1000, rtt, Rounding::default(), PaceCredit::None);
         assert_eq!(pacer.decide(now, 0, || 2, 1000), SendDecision::At(now + rtt * 2));
         pacer.close();
         assert_eq!(pacer.decide(now + rtt * 2, 0, || 2, 1000), SendDecision::Blocked);

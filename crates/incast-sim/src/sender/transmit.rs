@@ -22,9 +22,13 @@ impl Sender {
     #[inline(always)]
     pub fn next_packet(&mut self, now: Time, mtu: u32) -> Result<NextPacket, SendDecision> {
         let scoreboard = &self.recovery.scoreboard;
-        let Some((packet, again)) = scoreboard.next() else { return Err(SendDecision::Blocked) };
+        let Some((packet, again)) = scoreboard.next() else {
+            self.pacer.block();
+            return Err(SendDecision::Blocked);
+        };
         let on_token = !self.is_free(packet, again, mtu);
         if on_token && !self.grants.has_token(now) {
+            self.pacer.block();
             return Err(SendDecision::Blocked);
         }
         let scoreboard = &self.recovery.scoreboard;
@@ -237,11 +241,14 @@ impl Sender {
             self.recovery.on_sent(now);
         }
         self.pacer.on_sent(now, u32::from(packet.wire) + settings.wire.gap);
-        if self.capabilities.acknowledgements {
+        let leaves_gap = if self.capabilities.acknowledgements {
             self.law.on_sent(now, payload);
-            self.update(settings, true);
+            self.apply(mtu)
         } else {
-            self.keep(settings, true);
+            self.pacer.has_gaps()
+        };
+        if leaves_gap {
+            self.plan_gap(settings);
         }
         packet
     }

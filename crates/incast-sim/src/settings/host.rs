@@ -39,6 +39,8 @@ pub struct HostConfig {
     pub prr: bool,
     /// Receiver-driven schedulers; each host has a copy of each. Classes name one by its index.
     pub schedulers: Vec<Scheduler>,
+    /// How much of the time that a paced packet waits for others of its host its flow catches up on.
+    pub pace_credit: PaceCredit,
     /// A sender gives a flow up when its retransmission timer has expired so often in a row; `None` for never.
     pub give_up_after: Option<u8>,
     /// With [`LoadBalancing::SprayPermutation`](crate::config::LoadBalancing::SprayPermutation): paths with outlying
@@ -65,6 +67,7 @@ impl HostConfig {
             reordering: 3,
             prr: false,
             schedulers: Vec::new(),
+            pace_credit: PaceCredit::default(),
             give_up_after: None,
             path_penalty: true,
         }
@@ -90,6 +93,39 @@ pub enum Echo {
     /// It has one flag for all of them, so that packets before a change of marks get an acknowledgement of their own
     /// (RFC 8257, section 3.2).
     Flag,
+}
+
+/// How much of the time that a paced packet waits for others in the NIC its flow catches up on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PaceCredit {
+    /// Nothing: the gap after a packet begins when it is sent.
+    None,
+    /// At most half of the gap after each packet. Linux: `sch_fq`, and TCP's own pacing (`tcp_update_skb_after_send`).
+    HalfPacket,
+    /// All, up to the gaps of so many packets: a rate limiter's burst. Only the wait in the NIC counts, not the time for
+    /// which window or application had nothing to send.
+    Packets(u16),
+}
+
+impl Default for PaceCredit {
+    /// Ten packets: the default of Intel's E810 (15 KiB) in packets of 1,500 bytes, and what QUIC's pacer may send at once
+    /// (RFC 9002, section 7.7).
+    fn default() -> Self {
+        Self::Packets(10)
+    }
+}
+
+impl PaceCredit {
+    /// By how much the gap after a packet that has `waited` is shorter.
+    #[inline]
+    pub fn of(self, gap: Time, waited: Time) -> Time {
+        match self {
+            Self::None => Time::ZERO,
+            Self::HalfPacket => waited.min(Time::from_ps(gap.ps() / 2)),
+            Self::Packets(packets) => waited.min(Time::from_ps(gap.ps().saturating_mul(packets.into()))),
+        }
+    }
 }
 
 /// How a host's clock deviates from the simulation's time.

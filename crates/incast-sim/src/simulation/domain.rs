@@ -84,6 +84,10 @@ impl<'a> NodeContext for Context<'_, Domain<'a>> {
         Context::prefetch(self, peer.domain);
     }
     #[inline]
+    fn more_now(&self) -> bool {
+        Context::more_now(self)
+    }
+    #[inline]
     fn schedule(&mut self, time: Time, event: Event) {
         Context::schedule(self, time, event);
     }

@@ -25,6 +25,7 @@ mod lossless;
 mod marimo;
 mod mercury;
 mod ndp;
+mod nic;
 mod onramp;
 mod pacc;
 mod pfc;

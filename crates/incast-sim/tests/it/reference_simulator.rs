@@ -12,8 +12,8 @@ use incast_reference::Summary;
 use incast_sim::{
     Config, FlowSpec, base_path,
     config::{
-        Buffer, ClassConfig, Ecn, Headroom, HostConfig, Limit, LinkEvent, LoadBalancing, MarkAt, NotEct, Pfc, Probes,
-        RedAtRate, Scheduling, Size, SwitchConfig, Threshold, Ties, Trim, Victim, Wire,
+        Buffer, ClassConfig, Ecn, Headroom, HostConfig, Limit, LinkEvent, LoadBalancing, MarkAt, NotEct, PaceCredit,
+        Pfc, Probes, RedAtRate, Scheduling, Size, SwitchConfig, Threshold, Ties, Trim, Victim, Wire,
     },
     fabric::format::Format,
     outcome::Totals,
@@ -365,9 +365,16 @@ fn host() -> impl Strategy<Value = HostConfig> {
     let mtu = prop_oneof![Just(256u32), Just(1000), Just(1448), Just(4096), Just(8960)];
     let time = |range: std::ops::Range<u64>| range.prop_map(Time::from_ns);
     let ack_every = prop_oneof![3 => Just(1u32), 1 => 1u32..5, 1 => Just(255)];
-    (mtu, time(5_000..1_000_000), ack_every, time(1..20_000), 1u32..12, 0u64..100_000).prop_map(
-        |(mtu, rto_min, ack_every, ack_delay, reordering, ahead)| HostConfig {
+    let pace_credit = prop_oneof![
+        2 => Just(PaceCredit::default()),
+        1 => Just(PaceCredit::None),
+        1 => Just(PaceCredit::HalfPacket),
+        1 => (0u16..5).prop_map(PaceCredit::Packets)
+    ];
+    (mtu, time(5_000..1_000_000), ack_every, time(1..20_000), 1u32..12, 0u64..100_000, pace_credit).prop_map(
+        |(mtu, rto_min, ack_every, ack_delay, reordering, ahead, pace_credit)| HostConfig {
             rto_min,
+            pace_credit,
             ack_every,
             ack_delay,
             reordering,

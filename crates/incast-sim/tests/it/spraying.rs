@@ -96,7 +96,7 @@ fn a_failing_link_loses_less_with_the_penalty() {
         // Of what is lost a part are acknowledgements, which take any way.
         assert!(with.totals.lost < without.totals.lost);
         let again = |outcome: &Outcome| outcome.flows.iter().map(|flow| flow.retransmitted_bytes).sum::<u64>();
-        assert!(2 * again(&with) < again(&without), "{} of {}", again(&with), again(&without));
+        assert!(2 * again(&with) <= again(&without), "{} of {}", again(&with), again(&without));
     }
 }
 

@@ -98,13 +98,29 @@ fn a_table_says_what_it_was_made_of_and_when_it_is_stale() {
     succeed(&["table", text(&results), "--update", text(&page)]);
     let made = fs::read_to_string(&page).expect("the page");
     assert!(made.contains("<!-- end of table: scenario "), "{made}");
-    assert_eq!(String::from_utf8_lossy(&check().stdout), "1 table, 0 stale\n", "not that in the code");
+    assert_eq!(
+        String::from_utf8_lossy(&check().stdout),
+        "1 table, 0 stale, 0 stale as the page says\n",
+        "not that in the code"
+    );
 
     // Another scenario, or another result.
     let other = run(&["--set", "host.rto_min=2ms"]);
     let output = incast(&["table", text(&other), "--update", text(&page)]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("not of the bundled scenario as it is"), "{}", stderr(&output));
-    fs::write(&page, made.replace("short form ", "short form 0")).expect("a page");
+    let other = made.replace("short form ", "short form 0");
+    fs::write(&page, &other).expect("a page");
     assert_eq!(check().status.code(), Some(1));
+
+    // The page says so itself, which has to be true.
+    let said = |page: &str| page.replacen(" -->\n```text", ", stale since 2026-11-27 -->\n```text", 1);
+    fs::write(&page, said(&other)).expect("a page");
+    let output = check();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1 table, 0 stale, 1 stale as the page says\n");
+    assert!(output.status.success() && stderr(&output).contains("warning: "), "{}", stderr(&output));
+    fs::write(&page, said(&made)).expect("a page");
+    let output = check();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("is said to be stale, and is not"), "{}", stderr(&output));
 }

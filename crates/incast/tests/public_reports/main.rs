@@ -408,3 +408,48 @@ fn thresholds_of_one_way_delays_are_compared_with_what_is_there() {
     assert!(load_warnings(&clocked("acks")).contains(several));
     assert!(!load_warnings(&clocked("own")).contains(several));
 }
+
+/// Payload rate in Gbit/s of each flow of each scheme.
+fn rates(name: &str) -> Vec<(String, Vec<f64>)> {
+    let of = |outcome: &Outcome| (0..outcome.flows.len()).map(|flow| goodput(outcome, flow)).collect();
+    outcomes(name, &[]).into_iter().map(|(scheme, _, outcome)| (scheme, of(&outcome))).collect()
+}
+
+fn assert_near(found: &[f64], wanted: &[f64], about: &str) {
+    let is_near = |(found, wanted): (&f64, &f64)| (found - wanted).abs() <= 0.01 * wanted + 0.1;
+    assert!(found.iter().zip(wanted).all(is_near), "{about}: {found:.1?} for {wanted:?}");
+}
+
+/// p4lang/behavioral-model#1066: a flow of priority 0 that is paced at the link's rate is ready when its last packet has
+/// left.
+#[test]
+fn a_paced_flow_keeps_its_priority_at_a_nic() {
+    for (scheme, rates) in rates("nic-priority-of-a-paced-flow.toml") {
+        match scheme.as_str() {
+            // HPCC leaves 5% of the link, and more until it has heard of an empty queue.
+            "hpcc" => assert!(rates[0] > 85.0 && rates[1] < 5.0, "{rates:?}"),
+            "dcqcn" | "timely" => assert_near(&rates, &[94.5, 0.0], &scheme),
+            _ => assert_near(&rates, &[94.1, 0.0], &scheme),
+        }
+    }
+}
+
+/// ngtcp2#1507, quinn#980, mvfst#148: a pace counts from when a packet was due.
+#[test]
+fn paces_of_a_nic_are_kept_beside_others() {
+    for (scheme, rates) in rates("two-paces-of-a-nic.toml") {
+        let wanted = if scheme == "55 and 40" { [51.8, 37.7, 0.0] } else { [37.7, 28.2, 18.8] };
+        assert_near(&rates, &wanted, &scheme);
+    }
+    for (scheme, rates) in rates("pace-behind-others.toml") {
+        let wanted = match scheme.as_str() {
+            "first" => [37.6, 56.4],
+            "first, 90" => [84.7, 9.4],
+            _ => [47.0, 47.0],
+        };
+        assert_near(&rates, &wanted, &scheme);
+    }
+    for (scheme, rates) in rates("two-bbr3-of-a-host.toml") {
+        assert!(rates.iter().sum::<f64>() > 93.0, "{scheme}: {rates:?}");
+    }
+}

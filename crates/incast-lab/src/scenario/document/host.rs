@@ -1,7 +1,7 @@
 //! `[host]`.
 
 use incast_cc::{law::Recovery, path::DEFAULT_RTO_MIN};
-use incast_sim::config::Echo;
+use incast_sim::config::{Echo, PaceCredit};
 use incast_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,10 @@ pub struct Host {
     pub notification_delay: Time,
     /// In NICs, acknowledgements and other control packets go before data. Otherwise they take turns with it.
     pub control_first: bool,
+    /// How much of the time for which a paced packet waits in the NIC for others its flow catches up on. `{ packets = N }`:
+    /// all of it, up to N packets at once, as rate limiters of NICs have a burst. `"half-packet"`: at most half of the gap
+    /// after each packet, as Linux. `"none"`: each wait puts off all later packets.
+    pub pace_credit: PaceCredit,
     /// A packet is lost when one sent so many packets later has arrived; with RACK-TLP, so many arrivals out of order
     /// end the wait for late packets until reordering has been seen (DupThresh). Default: 3 (RFC 6675), and with spraying
     /// (`"spray"`, `"spray-permutation"`) one bandwidth-delay product of packets, as all that is in flight may arrive
@@ -74,6 +78,7 @@ impl Default for Host {
             response_delay: Time::ZERO,
             notification_delay: Time::ZERO,
             control_first: true,
+            pace_credit: PaceCredit::default(),
             reordering: None,
             prr: false,
             path_penalty: None,

@@ -18,8 +18,8 @@ pub enum Profile {
     #[default]
     Standard,
     /// The ns-3 simulators that descend from HPCC's: whole nanoseconds, frames without preamble and gap, 48 bytes of
-    /// headers and acknowledgements of 60, in-band telemetry on top; their order of ties, marks as packets leave, their
-    /// flow control, and each law's profile of that name.
+    /// headers and acknowledgements of 60, in-band telemetry on top; their order of ties, marks as packets leave, gaps of
+    /// paced packets from when they were sent, their flow control, and each law's profile of that name.
     HpccLineage,
 }
 
@@ -30,7 +30,7 @@ pub const HPCC_LINEAGE: &str = "hpcc-lineage";
 pub const HPCC_PFC: &str = "{ kind = \"dynamic\", alpha = \"by-rate\", reserve = \"4KiB\", resume_offset = \"3KiB\", \
                             headroom = \"3 rate*delay\", frame = \"43B\", strict = false }";
 
-/// Fills in the profile's values of `[switch]` and `[wire]`; errors in them point to the line of the profile.
+/// Fills in the profile's values of `[switch]`, `[wire]` and `[host]`; errors in them point to the line of the profile.
 pub fn fill(root: &mut Node) {
     let Some(profile) = root.entries().iter().find(|entry| entry.key == "profile") else { return };
     if !matches!(&profile.node.value, Value::Text(name) if name == HPCC_LINEAGE) {
@@ -42,6 +42,10 @@ pub fn fill(root: &mut Node) {
     if let Some(wire) = root.get_mut("wire") {
         wire.insert_default("gap", text("0B"));
         wire.insert_default("rounding", text("whole-ns"));
+    }
+    root.insert_default("host", Node { origin, value: Value::Table(Vec::new()) });
+    if let Some(host) = root.get_mut("host") {
+        host.insert_default("pace_credit", text("none"));
     }
     root.insert_default("switch", Node { origin, value: Value::Table(Vec::new()) });
     let Some(switch) = root.get_mut("switch") else { return };

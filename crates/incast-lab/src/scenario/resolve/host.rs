@@ -29,6 +29,7 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path, hosts: u32
         response_delay: host.response_delay,
         notification_delay: host.notification_delay,
         control_first: host.control_first,
+        pace_credit: host.pace_credit,
         reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
         prr: host.prr,
         schedulers: Vec::new(),
