@@ -15,10 +15,10 @@ pub fn data_bytes(class: &ClassConfig, payload: u32) -> u32 {
     (payload + header).max(64)
 }
 
-/// Frame bytes of a control packet: with a SACK block, or AETH.
+/// Frame bytes of a control packet, without SACK blocks: with AETH in RoCE and InfiniBand.
 pub fn control_bytes(class: &ClassConfig) -> u32 {
     match class.law.info().framing {
-        Framing::Tcp => 18 + 20 + 32 + 12,
+        Framing::Tcp => 18 + 20 + 32,
         Framing::RoceV2 => 18 + 20 + 8 + 16 + 4,
         Framing::RoceV2Int => 18 + 20 + 8 + 16 + 4 + 42,
         Framing::InfiniBand => 8 + 12 + 4 + 4 + 2,

@@ -10,7 +10,7 @@ use super::{
 };
 use incast_cc::{
     Cnp,
-    law::Recovery,
+    law::{Framing, Recovery},
     message::{Instruction, Message},
     registry::Scheduler,
     scheduler::Arrival,
@@ -51,6 +51,24 @@ struct Inbox {
 impl Inbox {
     fn has(&self, packet: u32) -> bool {
         packet < self.expected || self.arrived.contains(&packet)
+    }
+
+    /// RFC 2018, section 4: the contiguous block of a packet that arrived beyond a gap, then the block before it. A block
+    /// has at most 255 packets on each side of the packet, the second one 255 in all, less than 255 from the first.
+    fn blocks(&self, packet: u32) -> Vec<(u32, u32)> {
+        let run = |from: &mut dyn Iterator<Item = u32>, arrived: bool| {
+            from.take(255).take_while(|other| self.arrived.contains(other) == arrived).count() as u32
+        };
+        let start = packet - run(&mut (self.expected..packet).rev(), true);
+        let end = packet + 1 + run(&mut (packet + 1..self.highest), true);
+        let gap = run(&mut (self.expected..start).rev(), false);
+        let second_end = start - gap;
+        let second = if gap < 255 { run(&mut (self.expected..second_end).rev(), true) } else { 0 };
+        let mut blocks = vec![(start, end)];
+        if second > 0 {
+            blocks.push((second_end - second, second_end));
+        }
+        blocks
     }
 
     fn take(&mut self, packet: u32) {
@@ -311,9 +329,14 @@ impl<'a> Host<'a> {
         let delay_ns = (arrived - data.stamp) / 1000;
         let (hops, endpoint_ns, held_ns) = (data.links as u8 - 1, 0, 0);
         let (negative, duplicate) = (reply == Reply::Negative, reply == Reply::Duplicate);
+        let inbox = self.inboxes.get(&(data.from, data.sequence));
+        let is_tcp = self.class(data).law.info().framing == Framing::Tcp;
+        let is_beyond = is_tcp && reply == Reply::New && position > expected;
+        let blocks = inbox.filter(|_| is_beyond).map_or(Vec::new(), |inbox| inbox.blocks(position));
         let ack = Content::Ack {
             position,
             expected,
+            blocks,
             packets,
             marked,
             delay_ns,
@@ -331,6 +354,10 @@ impl<'a> Host<'a> {
         let (priority, wire) = match content {
             // RoCEv2 with 16 reserved bytes.
             Content::Notification => (0, 18 + 20 + 8 + 16 + 16),
+            Content::Ack { ref blocks, .. } if !blocks.is_empty() => {
+                let option = 4 + 8 * blocks.len() as u32;
+                (class.ack_priority.unwrap_or(class.priority), control_bytes(class) + option)
+            }
             _ => (class.ack_priority.unwrap_or(class.priority), control_bytes(class)),
         };
         self.control.push_back(Packet {

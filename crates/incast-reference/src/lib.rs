@@ -123,6 +123,8 @@ pub(crate) enum Content {
     Ack {
         position: u32,
         expected: u32,
+        /// SACK blocks, first packets and ends.
+        blocks: Vec<(u32, u32)>,
         packets: u32,
         marked: u32,
         delay_ns: u64,

@@ -1,6 +1,6 @@
 //! RACK-TLP of a sender, with every packet in a map, by the steps of RFC 8985.
 
-use super::{News, Ps};
+use super::{News, Ps, recovery::Answer};
 use std::collections::BTreeMap;
 
 /// A packet that was sent and that no cumulative acknowledgement covers.
@@ -128,7 +128,8 @@ impl RackTlp {
     }
 
     /// Section 6.2, and 7.4.2. `srtt` includes the sample of this acknowledgement.
-    pub fn on_ack(&mut self, now: Ps, srtt: Ps, position: u32, expected: u32, echo: Ps, dsack: bool) -> News {
+    pub fn on_ack(&mut self, now: Ps, srtt: Ps, said: &Answer) -> News {
+        let &Answer { position, expected, stamp: echo, duplicate: dsack, .. } = said;
         let mut news = News::default();
         // Step 1.
         self.min_rtt = Some(self.min_rtt.map_or(now - echo, |least| least.min(now - echo)));
@@ -136,7 +137,7 @@ impl RackTlp {
         let una = self.una.max(expected.min(self.nxt));
         // Steps 2 and 3, in the order of sequence numbers.
         for (&packet, segment) in &mut self.segments {
-            if segment.arrived || packet >= una && packet != position {
+            if segment.arrived || packet >= una && !said.blocks.contains(&packet) {
                 continue;
             }
             segment.arrived = true;

@@ -19,10 +19,12 @@ enum Fate {
 }
 
 /// What an answer says.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Answer {
     /// The receiver refuses what is out of order.
     pub negative: bool,
+    /// What it names beyond a gap: the packet that caused it, and what its SACK blocks have.
+    pub blocks: Vec<u32>,
     /// The packet that caused it, and when that was sent.
     pub position: u32,
     pub stamp: Ps,
@@ -65,11 +67,11 @@ impl Selective {
         self.fates.iter().filter(|(_, fate)| !matches!(fate, Fate::Arrived | Fate::Lost)).map(|(packet, _)| *packet)
     }
 
-    fn on_ack(&mut self, position: u32, expected: u32, stamp: u64) -> News {
+    fn on_ack(&mut self, blocks: &[u32], expected: u32, stamp: u64) -> News {
         let mut news = News::default();
         self.acked = self.acked.max(expected.min(self.unsent));
         for (packet, fate) in &mut self.fates {
-            if (*packet < self.acked || *packet == position) && *fate != Fate::Arrived {
+            if (*packet < self.acked || blocks.contains(packet)) && *fate != Fate::Arrived {
                 *fate = Fate::Arrived;
                 news.arrived.push(*packet);
             }
@@ -266,10 +268,11 @@ impl Recovery {
 
     /// An answer came.
     pub fn on_answer(&mut self, now: Ps, srtt: Ps, answer: &Answer) -> News {
-        let &Answer { negative, position, expected, stamp, duplicate } = answer;
+        let Answer { negative, blocks, expected, stamp, .. } = answer;
+        let (negative, expected, stamp) = (*negative, *expected, *stamp);
         match self {
-            Self::Rack(send) => send.on_ack(now, srtt, position, expected, stamp, duplicate),
-            Self::Selective(send) => send.on_ack(position, expected, stamp),
+            Self::Rack(send) => send.on_ack(now, srtt, answer),
+            Self::Selective(send) => send.on_ack(blocks, expected, stamp),
             Self::GoBackN(send) if negative => send.on_nack(expected),
             Self::GoBackN(send) => send.on_ack(expected),
         }

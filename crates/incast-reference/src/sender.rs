@@ -329,7 +329,7 @@ impl<'a> Sender<'a> {
         let back = match self.config.host.pace_credit {
             PaceCredit::None => 0,
             PaceCredit::HalfPacket => waited.min(gap / 2),
-            PaceCredit::Packets(most) => waited.min(gap.saturating_mul(most.into())),
+            PaceCredit::Burst { packets: most } => waited.min(gap.saturating_mul(most.into())),
         };
         // No flow is faster than its NIC.
         let least = if self.config.host.pace_credit == PaceCredit::None { 0 } else { self.on_link() };
@@ -400,6 +400,7 @@ impl<'a> Sender<'a> {
         let Content::Ack {
             position,
             expected,
+            ref blocks,
             packets,
             marked,
             delay_ns,
@@ -426,7 +427,11 @@ impl<'a> Sender<'a> {
                 (smoothed - smoothed / 8 + rtt / 8, variation - variation / 4 + smoothed.abs_diff(rtt) / 4)
             }
         });
-        let said = Answer { negative, position, stamp: answer.stamp, expected, duplicate };
+        let mut named: Vec<u32> = blocks.iter().flat_map(|(start, end)| *start..*end).collect();
+        if named.is_empty() {
+            named.push(position);
+        }
+        let said = Answer { negative, blocks: named, position, stamp: answer.stamp, expected, duplicate };
         let News { arrived, lost, repaired, starts } = self.recovery.on_answer(now, self.srtt(), &said);
         let (next, in_flight) = (self.position(self.recovery.unsent()), self.in_flight());
         self.law.on_ack(&Feedback {

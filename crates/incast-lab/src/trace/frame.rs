@@ -202,14 +202,26 @@ fn position(packet: u32, context: &FrameContext) -> u32 {
     (u64::from(packet) * u64::from(context.mtu)).min(context.flow_bytes) as u32 + 1
 }
 
-/// TCP (RFC 9293) with timestamps in microseconds (RFC 7323) and, in acknowledgements, one SACK block (RFC 2018), or
-/// padding where the block would lie below the cumulative acknowledgement. Returns where the headers end.
+/// SACK blocks of an acknowledgement, in bytes of the stream: as many as the frame has room for.
+fn blocks(packet: &PacketFacts, context: &FrameContext) -> Vec<(u32, u32)> {
+    const WITHOUT: u32 = 18 + 20 + 20 + 12;
+    let Some(blocks) = packet.blocks else { return Vec::new() };
+    let room = packet.wire.saturating_sub(WITHOUT + 4) / 8;
+    let both = [blocks.first(packet.position), blocks.second(packet.position)].into_iter();
+    let of = |block: std::ops::Range<u32>| (position(block.start, context), position(block.end, context));
+    both.filter(|block| !block.is_empty()).take(room as usize).map(of).collect()
+}
+
+/// TCP (RFC 9293) with timestamps in microseconds (RFC 7323) and, in acknowledgements, SACK blocks (RFC 2018). Returns where
+/// the headers end.
 fn tcp(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) -> usize {
     const ACK: u8 = 0x10;
     const PSH: u8 = 0x08;
     const ECE: u8 = 0x40;
     let is_data = packet.kind == Kind::Data;
-    let length = 20 + 12 + if is_data { packet.payload as usize } else { 12 };
+    let blocks = blocks(packet, context);
+    let option = if blocks.is_empty() { 0 } else { 4 + 8 * blocks.len() };
+    let length = 20 + 12 + if is_data { packet.payload as usize } else { option };
     ipv4(frame, packet, context, 6, 20 + length);
     let start = frame.len();
     let (source, destination) = ports(packet);
@@ -228,18 +240,16 @@ fn tcp(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) -> usi
     };
     frame.extend(sequence.to_be_bytes());
     frame.extend(acknowledged.to_be_bytes());
-    frame.extend([if is_data { 8 << 4 } else { 11 << 4 }, flags]);
+    frame.extend([((32 + option) as u8 / 4) << 4, flags]);
     frame.extend([0xff, 0xff, 0, 0, 0, 0]); // window: no limit is simulated; checksum; urgent pointer
     frame.extend([1, 1, 8, 10]);
     frame.extend(time.to_be_bytes());
     frame.extend(echo.to_be_bytes());
-    if !is_data {
-        if packet.kind == Kind::Ack && packet.position >= packet.packets {
-            frame.extend([1, 1, 5, 10]);
-            frame.extend(position(packet.position, context).to_be_bytes());
-            frame.extend(position(packet.position + 1, context).to_be_bytes());
-        } else {
-            frame.extend([1; 12]);
+    if !blocks.is_empty() {
+        frame.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
+        for (start, end) in blocks {
+            frame.extend(start.to_be_bytes());
+            frame.extend(end.to_be_bytes());
         }
     }
     // Payload is zero, which adds nothing.
@@ -381,10 +391,12 @@ fn crc32(start: u32, bytes: &[u8]) -> u32 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use incast_sim::recovery::Blocks;
 
     /// A data packet.
     pub fn data() -> PacketFacts {
         PacketFacts {
+            blocks: None,
             kind: Kind::Data,
             class: 0,
             priority: 0,
@@ -504,7 +516,7 @@ pub(super) mod tests {
         // The sum over a header with its checksum is all ones.
         assert_eq!(ones_complement(0, &bytes[14..34]), 0xffff);
         // An acknowledgement of packet 5 while 3 is missing names 5; one in order has nothing to add.
-        let ack = PacketFacts { kind: Kind::Ack, wire: 82, payload: 0, position: 5, packets: 3, ..data() };
+        let ack = PacketFacts { kind: Kind::Ack, wire: 82, blocks: Some(Blocks::default()), payload: 0, position: 5, packets: 3, ..data() };
         let bytes = frame(&PacketFacts { report: (1, 1), ..ack }, &CONTEXT, None);
         assert_eq!((bytes.len(), bytes[47] & 0x40), (82, 0x40));
         assert_eq!(bytes[66..70], [1, 1, 5, 10]);

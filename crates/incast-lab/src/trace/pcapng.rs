@@ -207,6 +207,7 @@ mod tests {
         Outcome,
         outcome::{FlowRecord, PacketFacts},
         packet::Kind,
+        recovery::Blocks,
         topology::{Link, SingleSwitch},
     };
     use incast_units::Rate;
@@ -217,7 +218,7 @@ mod tests {
         let link = Link { rate: Rate::from_gbps(100), delay: Time::from_us(1), loss: 0.0 };
         let topology = SingleSwitch { hosts: 3, link }.build().expect("a good topology");
         let (header, control) = match framing {
-            Framing::Tcp => (70, 82),
+            Framing::Tcp => (70, 70),
             Framing::RoceV2 => (62, 66),
             Framing::RoceV2Int => (104, 108),
             Framing::InfiniBand => (26, 30),
@@ -243,12 +244,16 @@ mod tests {
             report: (1, 1),
             ..frame::tests::data()
         };
+        let beyond_a_gap = match framing {
+            Framing::Tcp => PacketFacts { blocks: Some(Blocks::default()), ..answer(Kind::Ack, 2, 1, control + 12) },
+            _ => answer(Kind::Ack, 2, 1, control),
+        };
         let packets = [
             data(0, 1448, Codepoint::None),
             data(1, 1448, Codepoint::CongestionExperienced),
             data(2, 101, Codepoint::None),
             answer(Kind::Ack, 0, 1, control),
-            answer(Kind::Ack, 2, 1, control),
+            beyond_a_gap,
             answer(Kind::Nack, 2, 1, control),
             answer(Kind::Cnp, 0, 0, 64),
             answer(Kind::Cnp, 0, 0, 78),

@@ -16,6 +16,8 @@ pub struct Format {
     pub notification: u32,
     /// The smallest frame; shorter ones are padded.
     pub smallest: u32,
+    /// Acknowledgements of what is beyond a gap have SACK blocks (RFC 2018), and are as much longer.
+    pub blocks: bool,
 }
 
 /// Ethernet header and frame check sequence.
@@ -26,8 +28,6 @@ const IPV4: u32 = 20;
 const UDP: u32 = 8;
 /// TCP (RFC 9293) with the timestamps option (RFC 7323, padded to 12).
 const TCP: u32 = 20 + 12;
-/// A SACK option of one block (RFC 2018, padded to 12).
-const SACK: u32 = 12;
 /// InfiniBand base transport header and invariant CRC, as RoCEv2 carries them (IBA volume 1, annex A17).
 const BTH_ICRC: u32 = 12 + 4;
 /// InfiniBand ACK extended transport header.
@@ -49,21 +49,24 @@ impl Format {
         match framing {
             Framing::Tcp => Self {
                 header: ETHERNET + IPV4 + TCP,
-                control: ETHERNET + IPV4 + TCP + SACK,
+                control: ETHERNET + IPV4 + TCP,
                 notification: ETHERNET + IPV4 + TCP,
                 smallest: SMALLEST_FRAME,
+                blocks: true,
             },
             Framing::RoceV2 => Self {
                 header: ETHERNET + IPV4 + UDP + BTH_ICRC,
                 control: ETHERNET + IPV4 + UDP + BTH_ICRC + AETH,
                 notification: ETHERNET + IPV4 + UDP + BTH_ICRC + CNP,
                 smallest: SMALLEST_FRAME,
+                blocks: false,
             },
             Framing::InfiniBand => Self {
                 header: LRH + BTH_ICRC + VCRC,
                 control: LRH + BTH_ICRC + AETH + VCRC,
                 notification: LRH + BTH_ICRC + CNP + VCRC,
                 smallest: 0,
+                blocks: false,
             },
             Framing::RoceV2Int => {
                 let plain = Self::of(Framing::RoceV2);
@@ -93,7 +96,7 @@ mod tests {
     fn frames_have_their_known_sizes() {
         let tcp = Format::of(Framing::Tcp);
         // 1,448 payload bytes with timestamps make the 1,518-byte frame.
-        assert_eq!((tcp.data(1448), tcp.control(), tcp.data(1)), (1518, 82, 71));
+        assert_eq!((tcp.data(1448), tcp.control(), tcp.data(1)), (1518, 70, 71));
         let roce = Format::of(Framing::RoceV2);
         assert_eq!((roce.data(1024), roce.control(), roce.notification), (1086, 66, 78));
         let native = Format::of(Framing::InfiniBand);

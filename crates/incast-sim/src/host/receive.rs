@@ -9,7 +9,7 @@ use crate::{
         Arrival,
         acknowledge::{AckDecision, DelayedAck},
     },
-    recovery::Received,
+    recovery::{Blocks, Received},
 };
 use incast_cc::{
     Cnp,
@@ -32,6 +32,8 @@ pub(super) struct Response {
     pub is_duplicate: bool,
     /// When the packet arrived.
     pub arrived: Time,
+    /// SACK blocks, beyond a gap.
+    pub blocks: Option<Blocks>,
 }
 
 impl Response {
@@ -44,6 +46,7 @@ impl Response {
             report: arrival.report,
             is_duplicate: arrival.received == Received::Duplicate,
             arrived: now,
+            blocks: None,
         }
     }
 }
@@ -141,13 +144,22 @@ impl Host<'_> {
                 return;
             }
         };
-        self.respond(&Response { report, ..Response::to(arrival, now) }, packet, telemetry, context);
+        let blocks = if arrival.out_of_order { self.blocks(packet, arrival) } else { None };
+        self.respond(&Response { report, blocks, ..Response::to(arrival, now) }, packet, telemetry, context);
+    }
+
+    /// The SACK blocks of the acknowledgement of a packet beyond a gap.
+    #[inline(never)]
+    fn blocks(&mut self, packet: &Packet, arrival: &Arrival) -> Option<Blocks> {
+        let is_beyond = arrival.received == Received::New && packet.data().position() > arrival.expected;
+        let has_blocks = is_beyond && self.settings.classes[usize::from(packet.class)].format.blocks;
+        if has_blocks { self.receiver.blocks(arrival.slot, packet.data().position()) } else { None }
     }
 
     #[cold]
     fn send_delayed_ack(&mut self, ack: &DelayedAck, context: &mut impl NodeContext) {
         let DelayedAck { expected, report, arrived, .. } = *ack;
-        let response = Response { kind: Kind::Ack, expected, report, is_duplicate: false, arrived };
+        let response = Response { kind: Kind::Ack, expected, report, is_duplicate: false, arrived, blocks: None };
         self.respond(&response, &ack.data, None, context);
     }
 
@@ -168,7 +180,7 @@ impl Host<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        let &Response { kind, expected, report, is_duplicate, arrived } = answer;
+        let &Response { kind, expected, report, is_duplicate, arrived, blocks } = answer;
         let class = &self.settings.classes[usize::from(data.class)];
         let mut response = Packet::new(kind, self.node, data.data().source(), data.sequence, data.slot);
         response.ecmp_hash = data.reverse_hash();
@@ -184,7 +196,8 @@ impl Host<'_> {
         ack.set_path(view.links(), context.now() - arrived);
         ack.set_report(report.0, report.1);
         ack.set_duplicate(is_duplicate);
-        response.wire = class.format.control() as u16;
+        let option = blocks.map_or(0, |blocks| ack.set_blocks(blocks));
+        response.wire = (class.format.control() + option) as u16;
         response.priority = class.ack_priority;
         response.class = data.class;
         self.push_response(&mut response, telemetry, context);

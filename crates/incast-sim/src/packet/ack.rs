@@ -1,6 +1,7 @@
 //! View of acknowledgements.
 
-use super::{DUPLICATE, Packet, TIME_BITS, TIME_MASK};
+use super::{BLOCKS, DUPLICATE, Packet, TIME_BITS, TIME_MASK};
+use crate::recovery::Blocks;
 use incast_cc::message::AckTag;
 use incast_units::Time;
 
@@ -55,7 +56,20 @@ impl AckView<'_> {
     /// Index of the packet that caused it.
     #[inline]
     pub fn position(self) -> u32 {
-        self.0.index
+        if self.has_blocks() { self.0.count + (self.0.index >> 16) } else { self.0.index }
+    }
+    #[inline]
+    fn has_blocks(self) -> bool {
+        self.0.flags & BLOCKS != 0
+    }
+    /// SACK blocks, if it has some; without the second where it is `tagged`.
+    #[inline]
+    pub fn blocks(self, tagged: bool) -> Option<Blocks> {
+        self.has_blocks().then(|| {
+            let second = if tagged { 0 } else { self.0.upper_bits() };
+            let [before, after, gap, length] = [self.0.index >> 8, self.0.index, u32::from(second) >> 8, u32::from(second)];
+            Blocks { before: before as u8, after: after as u8, gap: gap as u8, length: length as u8 }
+        })
     }
     /// All packets below this index have arrived.
     #[inline]
@@ -104,6 +118,8 @@ impl AckView<'_> {
     pub fn hold(self) -> Time {
         match self.0.upper_bits() {
             0 => Time::ZERO,
+            // What is beyond a gap is acknowledged at once.
+            _ if self.has_blocks() => Time::ZERO,
             unheld => self.in_host().saturating_sub(UNHELD.read(u32::from(unheld) - 1)),
         }
     }
@@ -121,6 +137,20 @@ impl AckMut<'_> {
     #[inline]
     pub fn set_position(&mut self, position: u32) {
         self.0.index = position;
+    }
+    /// SACK blocks around the packet that caused it, if there is room for its distance from the cumulative acknowledgement;
+    /// to be called when position, cumulative acknowledgement and echo are set. A tag takes the place of the second block.
+    /// Returns the bytes of the option.
+    pub fn set_blocks(&mut self, mut blocks: Blocks) -> u32 {
+        let Ok(distance) = u16::try_from(self.0.index.saturating_sub(self.0.count)) else { return 0 };
+        if self.0.upper_bits() != 0 {
+            blocks = Blocks { gap: 0, length: 0, ..blocks };
+        } else if blocks.length > 0 {
+            self.0.set_upper_bits(u16::from(blocks.gap) << 8 | u16::from(blocks.length));
+        }
+        self.0.index = u32::from(distance) << 16 | u32::from(blocks.before) << 8 | u32::from(blocks.after);
+        self.0.flags |= BLOCKS;
+        blocks.option_bytes()
     }
     /// All packets below this index have arrived.
     #[inline]

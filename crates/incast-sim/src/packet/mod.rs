@@ -7,10 +7,10 @@
 //! | field | data | acknowledgement | others |
 //! |---|---|---|---|
 //! | `origin` | source | hops of the data, delay at the receiver | source |
-//! | `index` | position | position of the packet that caused it | position, code, lane, or switch |
+//! | `index` | position | position of the packet that caused it, or its distance and the first SACK block | position, code, lane, or switch |
 //! | `count` | packets of the flow | cumulative acknowledgement | packets, or a flag |
 //! | `delay` | links passed | one-way delay of the data | one-way delay |
-//! | `value` | send time, with a tag in the upper 16 bits | the same, echoed, with its own tag, or a delay | one number |
+//! | `value` | send time, with a tag in the upper 16 bits | the same, echoed, with its own tag, a delay, or the second SACK block | one number |
 //! | `half` | payload bytes | packets reported on, and marked ones | payload bytes, or a code and a priority |
 
 #![allow(unsafe_code)] // R16: the engine hands packets over.
@@ -68,6 +68,8 @@ const LAST: u8 = 4;
 /// Of an acknowledgement, which is never the last packet of a flow.
 const DUPLICATE: u8 = 4;
 const UNDETERMINED: u8 = 8;
+/// Of an acknowledgement, which no switch marks: it has SACK blocks.
+const BLOCKS: u8 = 8;
 const DEFLECTION: u8 = 16;
 
 /// Bits of a time that travel where something else shares its place.
@@ -254,7 +256,9 @@ impl Packet {
     /// The mark of switches: CE, if one set it.
     #[inline]
     pub fn codepoint(&self) -> Codepoint {
-        if self.marked() {
+        if matches!(self.kind, Kind::Ack | Kind::Nack) {
+            Codepoint::None
+        } else if self.marked() {
             Codepoint::CongestionExperienced
         } else if self.undetermined() {
             Codepoint::UndeterminedExperienced

@@ -1,7 +1,10 @@
 //! Packets of one flow or port, step by step: what `incast trace` draws.
 
 use super::EventKind;
-use crate::packet::{Kind, Packet};
+use crate::{
+    packet::{Kind, Packet},
+    recovery::Blocks,
+};
 use incast_cc::agent::Codepoint;
 use incast_units::Time;
 
@@ -87,6 +90,8 @@ pub struct PacketFacts {
     pub position: u32,
     /// Data: number of packets of the flow. Acknowledgement: all packets below this index have arrived.
     pub packets: u32,
+    /// Acknowledgement: its SACK blocks. Beside a tag, which takes its place, the second one means nothing.
+    pub blocks: Option<Blocks>,
     /// Frame bytes, frame check sequence included, preamble and gap not.
     pub wire: u32,
     /// Data: payload bytes.
@@ -104,6 +109,7 @@ pub struct PacketFacts {
 impl PacketFacts {
     fn of(packet: &Packet, now: Time) -> Self {
         let is_data = matches!(packet.kind, Kind::Data | Kind::Trimmed);
+        let is_ack = packet.kind == Kind::Ack;
         let (data, ack) = (packet.data(), packet.ack());
         Self {
             kind: packet.kind,
@@ -115,14 +121,19 @@ impl PacketFacts {
             source: packet.source().unwrap_or(u32::MAX),
             destination: packet.destination,
             sequence: packet.sequence,
-            position: data.position(),
+            position: if is_ack { ack.position() } else { data.position() },
+            blocks: if is_ack { ack.blocks(false) } else { None },
             packets: data.packets(),
             wire: u32::from(packet.wire),
             payload: if is_data { data.payload() } else { 0 },
             deflections: packet.deflections(),
             report: if is_data { (0, 0) } else { ack.report() },
             delay_ns: if is_data { 0 } else { ack.one_way_delay_ns() },
-            value: if is_data { data.sent_before(now).ps() } else { packet.control().value() },
+            value: match packet.kind {
+                Kind::Data | Kind::Trimmed => data.sent_before(now).ps(),
+                Kind::Ack => ack.echo(now).ps(),
+                _ => packet.control().value(),
+            },
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{
     engine::{prefetch::prefetch, table::FlowTable, vectors::push_first},
     packet::Packet,
     probe::ArrivedSample,
-    recovery::{Reassembly, Received},
+    recovery::{Blocks, Reassembly, Received},
     settings::Settings,
 };
 use incast_units::Time;
@@ -304,6 +304,11 @@ impl Receiver {
     pub fn is_abandoned(&self, flow: u32) -> bool {
         let record = &self.records[flow as usize];
         record.slot == DONE && record.delivered == Time::MAX
+    }
+
+    /// The SACK blocks around a packet of a flow in progress that has arrived beyond a gap.
+    pub fn blocks(&self, slot: u32, packet: u32) -> Option<Blocks> {
+        self.progress.get(slot as usize).map(|progress| progress.reassembly.blocks(packet))
     }
 
     /// The flow in progress in a slot; that of a complete flow has none.

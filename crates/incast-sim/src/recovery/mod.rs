@@ -5,6 +5,7 @@
 //! than 2³² packets.
 
 mod acked;
+mod blocks;
 mod go_back_n;
 mod rack;
 mod reassembly;
@@ -14,6 +15,7 @@ mod selective_repeat;
 
 pub use self::{
     acked::Acked,
+    blocks::Blocks,
     reassembly::{Reassembly, Received},
     rtt::RoundTrip,
     scoreboard::Scoreboard,

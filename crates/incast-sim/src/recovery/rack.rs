@@ -7,7 +7,7 @@
 //!
 //! What differs from the RFC:
 //! - An acknowledgement echoes the time at which the packet that caused it was sent, exactly, as the timestamps option
-//!   does with a resolution. It names that packet, as the first SACK block does, and says when it is a duplicate, as
+//!   does with a resolution. It names that packet, which a SACK block does not, and says when it is a duplicate, as
 //!   D-SACK does (RFC 2883).
 //! - `RACK.min_RTT` is the least RTT of the flow, without a window.
 

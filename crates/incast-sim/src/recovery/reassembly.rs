@@ -1,5 +1,7 @@
 //! The receiver's half: which packets of a flow have arrived.
 
+use super::Blocks;
+
 /// The result of a data packet's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
@@ -72,6 +74,51 @@ impl Reassembly {
             self.expected += 1;
         }
         Received::New
+    }
+
+    /// The SACK blocks of the acknowledgement of a packet that has arrived beyond a gap.
+    pub fn blocks(&self, packet: u32) -> Blocks {
+        let before = self.run_below(packet, false);
+        let after = self.run_above(packet);
+        let first = packet - before;
+        let gap = self.run_below(first, true);
+        // Beyond the gap there may be nothing but what is acknowledged anyway, or it may be too wide.
+        let has_second = gap < Blocks::MOST && first - gap > self.expected;
+        let length = if has_second { self.run_below(first - gap, false) } else { 0 };
+        let byte = |count: u32| count.min(Blocks::MOST) as u8;
+        Blocks { before: byte(before), after: byte(after), gap: byte(gap), length: byte(length) }
+    }
+
+    /// How many packets just below one have arrived, or are `missing`; at most [`Blocks::MOST`].
+    fn run_below(&self, packet: u32, missing: bool) -> u32 {
+        let most = (packet - self.expected).min(Blocks::MOST);
+        let mut count = 0;
+        while count < most {
+            let (word, bit) = self.place(packet - count - 1);
+            let same = if missing { !self.arrived[word] } else { self.arrived[word] };
+            // The packet's bit becomes the highest.
+            let (below, run) = (bit.trailing_zeros() + 1, (same << bit.leading_zeros()).leading_ones());
+            count += run.min(below);
+            if run < below {
+                break;
+            }
+        }
+        count.min(most)
+    }
+
+    /// How many packets just above one have arrived; at most [`Blocks::MOST`].
+    fn run_above(&self, packet: u32) -> u32 {
+        let most = (self.highest - packet - 1).min(Blocks::MOST);
+        let mut count = 0;
+        while count < most {
+            let (word, bit) = self.place(packet + count + 1);
+            let (above, run) = (bit.leading_zeros() + 1, (self.arrived[word] >> bit.trailing_zeros()).trailing_ones());
+            count += run.min(above);
+            if run < above {
+                break;
+            }
+        }
+        count.min(most)
     }
 
     fn place(&self, packet: u32) -> (usize, u64) {
@@ -188,6 +235,7 @@ mod tests {
                 let ack = Ack {
                     position: packet,
                     cumulative: receive.expected(),
+                    blocks: (received == Received::New && packet > receive.expected()).then(|| receive.blocks(packet)),
                     stamp,
                     is_duplicate: received == Received::Duplicate,
                     now: clock as u64,
@@ -201,6 +249,33 @@ mod tests {
     }
 
     proptest! {
+        /// Against a set, with a block at a time from the packet outwards.
+        #[test]
+        fn blocks_are_the_runs_around_a_packet(arrivals in proptest::collection::vec(1u32..700, 1..600)) {
+            let (mut receive, mut set) = (Reassembly::default(), BTreeSet::new());
+            for packet in arrivals {
+                receive.on_packet(packet, false);
+                set.insert(packet);
+                let most = Blocks::MOST as usize;
+                let below = |from: u32, wanted: bool| {
+                    (0..from).rev().take_while(|packet| set.contains(packet) == wanted).take(most).count() as u32
+                };
+                let before = below(packet, true);
+                let after = (packet + 1..).take_while(|packet| set.contains(packet)).take(most).count() as u32;
+                let blocks = receive.blocks(packet);
+                prop_assert_eq!((u32::from(blocks.before), u32::from(blocks.after)), (before, after));
+                let gap = below(packet - before, false);
+                let length = if gap < Blocks::MOST { below(packet - before - gap, true) } else { 0 };
+                prop_assert_eq!(u32::from(blocks.length), length);
+                if length > 0 {
+                    prop_assert_eq!(u32::from(blocks.gap), gap);
+                    let end = packet - before - gap;
+                    prop_assert_eq!(blocks.second(packet), end - length..end);
+                }
+                prop_assert_eq!(blocks.first(packet), packet - before..packet + after + 1);
+            }
+        }
+
         #[test]
         fn every_packet_is_taken_exactly_once(
             packets in 1u32..200,

@@ -14,10 +14,11 @@
 
 use super::{
     acked::Acked,
+    blocks::Blocks,
     rack::{Rack, Transmission},
 };
 use incast_units::Time;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 
 /// What an acknowledgement says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +27,8 @@ pub struct Ack {
     pub position: u32,
     /// All packets below have arrived.
     pub cumulative: u32,
+    /// What else has arrived beyond a gap.
+    pub blocks: Option<Blocks>,
     /// When the packet that caused it was sent, in picoseconds.
     pub stamp: u64,
     /// That packet had arrived before.
@@ -89,6 +92,8 @@ pub struct SelectiveRepeat {
     lost: VecDeque<u32>,
     /// Packets sent again and not known to have arrived, in the order of sending.
     again: VecDeque<Again>,
+    /// The SACK blocks of the last acknowledgement that had some: all of them is known to have arrived.
+    known: [Range<u32>; 2],
     /// Losses are found by time.
     rack: Option<Rack>,
 }
@@ -108,6 +113,7 @@ impl SelectiveRepeat {
             entries: Vec::new(),
             lost: VecDeque::new(),
             again: VecDeque::new(),
+            known: [0..0, 0..0],
             rack: by_time.then(Rack::new),
         }
     }
@@ -249,16 +255,42 @@ impl SelectiveRepeat {
             self.acked += 1;
         }
         let position = ack.position;
-        if position >= self.acked && position < self.unsent {
-            let is_new = self.arrive(position, ack);
-            result.packets += u32::from(is_new);
-            result.last |= is_new && position == last;
-            if let Some(rack) = &mut self.rack {
-                rack.sacked += u32::from(is_new);
+        let mut end = if position < self.unsent { position + 1 } else { 0 };
+        if let Some(blocks) = ack.blocks {
+            // In the order of positions.
+            for (place, block) in [blocks.second(position), blocks.first(position)].into_iter().enumerate() {
+                let block = block.start.min(self.unsent)..block.end.min(self.unsent);
+                end = end.max(block.end);
+                self.take_block(place, block, ack, result);
             }
+        } else if position < self.unsent {
+            self.take_beyond(position, ack, result);
         }
-        self.highest = self.highest.max(self.acked).max(if position < self.unsent { position + 1 } else { 0 });
+        self.highest = self.highest.max(self.acked).max(end);
         self.examined = self.examined.max(self.acked);
+    }
+
+    /// Records that the packets of a SACK block have arrived. Of the same block, which has mostly grown, the last
+    /// acknowledgement has told.
+    #[inline(never)]
+    fn take_block(&mut self, place: usize, block: Range<u32>, ack: &Ack, result: &mut Acked) {
+        let known = std::mem::replace(&mut self.known[place], block.clone());
+        let (below, above) = (block.start..block.end.min(known.start), block.start.max(known.end)..block.end);
+        below.chain(above).for_each(|packet| self.take_beyond(packet, ack, result));
+    }
+
+    /// Records that a packet has arrived, unless that is acknowledged anyway.
+    #[inline(always)]
+    fn take_beyond(&mut self, packet: u32, ack: &Ack, result: &mut Acked) {
+        if packet < self.acked {
+            return;
+        }
+        let is_new = self.arrive(packet, ack);
+        result.packets += u32::from(is_new);
+        result.last |= is_new && packet == self.total - 1;
+        if let Some(rack) = &mut self.rack {
+            rack.sacked += u32::from(is_new);
+        }
     }
 
     /// Looks for losses by distance, after an arrival of a packet sent at `stamp`.

@@ -284,6 +284,7 @@ impl Sender {
         let arrived = Ack {
             position: ack.position(),
             cumulative: ack.cumulative(),
+            blocks: ack.blocks(tagged),
             stamp: sent.ps(),
             is_duplicate: ack.is_duplicate(),
             now: now.ps(),

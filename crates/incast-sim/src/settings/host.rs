@@ -97,22 +97,26 @@ pub enum Echo {
 
 /// How much of the time that a paced packet waits for others in the NIC its flow catches up on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(tag = "kind")]
 pub enum PaceCredit {
     /// Nothing: the gap after a packet begins when it is sent.
     None,
     /// At most half of the gap after each packet. Linux: `sch_fq`, and TCP's own pacing (`tcp_update_skb_after_send`).
     HalfPacket,
-    /// All, up to the gaps of so many packets: a rate limiter's burst. Only the wait in the NIC counts, not the time for
-    /// which window or application had nothing to send.
-    Packets(u16),
+    /// All, up to the gaps of some packets: a rate limiter's burst. Only the wait in the NIC counts, not the time for which
+    /// window or application had nothing to send.
+    Burst {
+        /// That many packets.
+        packets: u16,
+    },
 }
 
 impl Default for PaceCredit {
     /// Ten packets: the default of Intel's E810 (15 KiB) in packets of 1,500 bytes, and what QUIC's pacer may send at once
     /// (RFC 9002, section 7.7).
     fn default() -> Self {
-        Self::Packets(10)
+        Self::Burst { packets: 10 }
     }
 }
 
@@ -123,7 +127,7 @@ impl PaceCredit {
         match self {
             Self::None => Time::ZERO,
             Self::HalfPacket => waited.min(Time::from_ps(gap.ps() / 2)),
-            Self::Packets(packets) => waited.min(Time::from_ps(gap.ps().saturating_mul(packets.into()))),
+            Self::Burst { packets } => waited.min(Time::from_ps(gap.ps().saturating_mul(packets.into()))),
         }
     }
 }

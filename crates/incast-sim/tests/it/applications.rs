@@ -81,7 +81,7 @@ fn a_closed_loop_opens_flows_during_the_run() {
         assert_eq!(request.start, start);
         assert_eq!(Some(answer.start), request.delivered);
         // The answer waits for the request's acknowledgement, which the server sends first.
-        let ack = Time::from_ps((18 + 20 + 32 + 12 + 20) * 80);
+        let ack = Time::from_ps((18 + 20 + 32 + 20) * 80);
         assert_eq!((took(request), took(answer)), (ideal(request), ideal(answer) + ack));
         start = answer.delivered.expect("it was delivered") + THINK;
     }

@@ -150,7 +150,7 @@ fn each_rule_of_credit_gives_back_what_it_says() {
         shares(&outcome).iter().map(|share| (share * 1000.0).round() / 10.0).collect::<Vec<_>>()
     };
     assert_eq!(shares(PaceCredit::None), [40.0, 40.0], "every wait puts off all later packets");
-    assert_eq!(shares(PaceCredit::Packets(1)), [55.0, 40.0]);
+    assert_eq!(shares(PaceCredit::Burst { packets: 1 }), [55.0, 40.0]);
     assert_eq!(shares(PaceCredit::default()), [55.0, 40.0]);
     let linux = shares(PaceCredit::HalfPacket);
     assert!(linux[0] > 52.0 && linux[1] == 40.0, "{linux:?}");

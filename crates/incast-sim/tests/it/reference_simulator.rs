@@ -369,7 +369,7 @@ fn host() -> impl Strategy<Value = HostConfig> {
         2 => Just(PaceCredit::default()),
         1 => Just(PaceCredit::None),
         1 => Just(PaceCredit::HalfPacket),
-        1 => (0u16..5).prop_map(PaceCredit::Packets)
+        1 => (0u16..5).prop_map(|packets| PaceCredit::Burst { packets })
     ];
     (mtu, time(5_000..1_000_000), ack_every, time(1..20_000), 1u32..12, 0u64..100_000, pace_credit).prop_map(
         |(mtu, rto_min, ack_every, ack_delay, reordering, ahead, pace_credit)| HostConfig {

@@ -15,7 +15,7 @@ fn lineage(topology: Topology) -> Config {
     let mut config = unlimited(topology);
     config.host.mtu = 1000;
     config.wire = Wire { gap: 0, rounding: Rounding::WholeNanoseconds };
-    config.classes[0].format = Format { header: 48, control: 60, notification: 60, smallest: 1 };
+    config.classes[0].format = Format { header: 48, control: 60, notification: 60, smallest: 1, blocks: false };
     config
 }
 

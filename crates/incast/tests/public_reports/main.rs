@@ -426,7 +426,7 @@ fn assert_near(found: &[f64], wanted: &[f64], about: &str) {
 fn a_paced_flow_keeps_its_priority_at_a_nic() {
     for (scheme, rates) in rates("nic-priority-of-a-paced-flow.toml") {
         match scheme.as_str() {
-            // HPCC leaves 5% of the link, and more until it has heard of an empty queue.
+            // HPCC leaves 5% of the link, and more until it knows of an empty queue.
             "hpcc" => assert!(rates[0] > 85.0 && rates[1] < 5.0, "{rates:?}"),
             "dcqcn" | "timely" => assert_near(&rates, &[94.5, 0.0], &scheme),
             _ => assert_near(&rates, &[94.1, 0.0], &scheme),
@@ -451,5 +451,20 @@ fn paces_of_a_nic_are_kept_beside_others() {
     }
     for (scheme, rates) in rates("two-bbr3-of-a-host.toml") {
         assert!(rates.iter().sum::<f64>() > 93.0, "{scheme}: {rates:?}");
+    }
+}
+
+/// lsquic#233, quiche#950: what a lost acknowledgement said about packets beyond a gap, the next ones say again, so that
+/// no more is sent again than was lost.
+#[test]
+fn a_lost_acknowledgement_behind_a_gap_is_no_lost_packet() {
+    let again = |path: &str| {
+        let sets = [("topology.path", &*format!("tests/public_reports/{path}")), ("grid", "{}"), ("duration", "20ms")];
+        let again = |(_, _, outcome): (String, Run, Outcome)| outcome.flows[0].retransmitted_bytes as f64;
+        outcomes("lost-acks-behind-a-gap.toml", &sets).into_iter().map(again).collect::<Vec<_>>()
+    };
+    let (none, tenth) = (again("lost-acks-none.topo"), again("lost-acks-10.topo"));
+    for (none, tenth) in none.iter().zip(&tenth) {
+        assert!(*tenth < 1.15 * none + 20_000.0, "{tenth} B again, {none} without lost acknowledgements");
     }
 }

@@ -36,9 +36,8 @@ pub struct Host {
     pub notification_delay: Time,
     /// In NICs, acknowledgements and other control packets go before data. Otherwise they take turns with it.
     pub control_first: bool,
-    /// How much of the time for which a paced packet waits in the NIC for others its flow catches up on. `{ packets = N }`:
-    /// all of it, up to N packets at once, as rate limiters of NICs have a burst. `"half-packet"`: at most half of the gap
-    /// after each packet, as Linux. `"none"`: each wait puts off all later packets.
+    /// How much of the time for which a paced packet waits in the NIC for others its flow catches up on. Default: all of
+    /// it, up to ten packets at once.
     pub pace_credit: PaceCredit,
     /// A packet is lost when one sent so many packets later has arrived; with RACK-TLP, so many arrivals out of order
     /// end the wait for late packets until reordering has been seen (DupThresh). Default: 3 (RFC 6675), and with spraying

@@ -24,6 +24,7 @@ pub fn format(law: &LawInfo, profile: Profile, frames: Option<&Frames>) -> Resul
         control: size("control", frames.control, 1, standard.control)?,
         notification: size("notification", frames.notification, 1, standard.notification)?,
         smallest: size("min_size", frames.min_size, 1, standard.smallest)?,
+        blocks: standard.blocks,
     })
 }
 
@@ -46,5 +47,5 @@ fn hpcc_lineage(law: &LawInfo) -> Format {
         _ => 0,
     };
     let control = (14 + 20 + 12 + in_band).max(60);
-    Format { header: 14 + 20 + 8 + 6 + in_band, control, notification: 60, smallest: 1 }
+    Format { header: 14 + 20 + 8 + 6 + in_band, control, notification: 60, smallest: 1, blocks: false }
 }
