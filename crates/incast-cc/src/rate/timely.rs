@@ -1,8 +1,10 @@
-//! TIMELY: a rate that follows the gradient of the RTT; and its patched form, which has one fixed point.
+//! TIMELY: a rate that follows the gradient of the RTT; its patched form, which has one fixed point; and the update
+//! routine that its authors published after the paper.
 //!
 //! Sources: R. Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, algorithm 1;
 //! Y. Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, algorithm 2 (patched).
-//! HPCC's simulator (alibaba-edu, `rdma-hw.cc`) was read for values.
+//! The authors' routine: R. Mittal, `timely-code-snippet.cc` on her page at Berkeley (later Illinois); eRPC
+//! (`src/cc/timely.h`) keeps it. HPCC's simulator (alibaba-edu, `rdma-hw.cc`) was read for values.
 //!
 //! ```text
 //!   rtt:   ──────────── T_low ─────────────────────────────── T_high ────────────▶
@@ -11,9 +13,12 @@
 //!                     patched:  delta (1 - w) + R (1 - beta w (rtt - T_ref) / T_ref)
 //! ```
 //!
+//! The routine ([`Variant::Routine`]) has the same regions. It updates at each acknowledgement, and its steps are shares of
+//! those above, by the time since the last update.
+//!
 //! Readings and deviations (all in `docs/timely.md`):
-//! - The paper updates once per segment (CoNEXT 2016: and at most once per `min_rtt`), which at low rates means rarely:
-//!   a rate grows by a factor of e in segment / delta, whatever it is. [`Update`] has that, for the profile `paper`,
+//! - The paper's algorithm updates once per segment (CoNEXT 2016: and at most once per `min_rtt`), which at low rates means
+//!   rarely: a rate grows by a factor of e in segment / delta, whatever it is. [`Update`] has that, for the profile `paper`,
 //!   and once per RTT, by time or, as HPCC's simulator, by positions. The patched form, whose decreases are small,
 //!   always has segments. Packets are paced one by one, not in bursts of a segment.
 //! - The RTT is that of the packet which causes the update; there is no segment's serialisation to be subtracted.
@@ -41,6 +46,9 @@ crate::choice! {
         Original = "original",
         /// CoNEXT 2016: the distance from a reference RTT, weighted by the gradient.
         Patched = "patched",
+        /// The authors' published routine: by the sign of the gradient, at each acknowledgement, in steps that are shares
+        /// of a whole one by elapsed time / `min_rtt`; no update gives less than half of the rate.
+        Routine = "routine",
     }
 }
 
@@ -54,6 +62,8 @@ crate::choice! {
         /// The same by positions: when everything that was sent before the last update is acknowledged, and something
         /// after it (HPCC's simulator). Where packets are lost, that is later.
         Sequence = "sequence",
+        /// At each acknowledgement (the authors' routine).
+        Acknowledgement = "acknowledgement",
     }
 }
 
@@ -77,18 +87,18 @@ rate_parameters!(Parameters {
         source: "ours: one scenario fits every rate"
     },
     variant: Variant {
-        doc: "The published form or the patched one.",
+        doc: "The form of the paper, the patched one, or the routine that TIMELY's authors published later.",
         default: "\"original\"",
         value: |_| Variant::Original,
-        source: "SIGCOMM 2015; \"patched\" is CoNEXT 2016"
+        source: "SIGCOMM 2015; \"patched\" is CoNEXT 2016; \"routine\" is the authors' timely-code-snippet.cc"
     },
     gain: f64 {
         doc: "alpha: weight of the newest difference in the moving average of RTT differences.",
-        default: "0.875",
+        default: "0.875; routine: 0.02",
         value: |_| 0.875,
         allowed: "in (0, 1]",
         check: |a| *a > 0.0 && *a <= 1.0,
-        source: "HPCC's simulator"
+        source: "HPCC's simulator; the authors' routine"
     },
     decrease: f64 {
         doc: "beta: strength of decreases.",
@@ -100,18 +110,18 @@ rate_parameters!(Parameters {
     },
     low_threshold: Time {
         doc: "T_low: below it the rate always rises.",
-        default: "2.5 base RTT; paper, hpcc-lineage: 50us",
+        default: "2.5 base RTT; paper, hpcc-lineage: 50us; routine: 0",
         value: |path| path.base_rtt.mul_f64(2.5),
         allowed: "at most high_threshold",
-        source: "SIGCOMM 2015 (50us), at its min_rtt of 20us"
+        source: "SIGCOMM 2015 (50us), at its min_rtt of 20us; the authors' routine, with packets paced one by one"
     },
     high_threshold: Time {
         doc: "T_high: above it the rate always falls.",
-        default: "25 base RTT; paper, hpcc-lineage: 500us",
+        default: "25 base RTT; paper, hpcc-lineage: 500us; routine: twice that",
         value: |path| path.base_rtt.saturating_mul(25),
         allowed: "above 0",
         check: |t| *t > Time::ZERO,
-        source: "SIGCOMM 2015 (500us), at its min_rtt of 20us"
+        source: "SIGCOMM 2015 (500us), at its min_rtt of 20us; the authors' routine (1ms)"
     },
     reference: Time {
         doc: "Reference RTT of the patched form.",
@@ -122,7 +132,8 @@ rate_parameters!(Parameters {
         source: "CoNEXT 2016: T_low"
     },
     min_rtt: Time {
-        doc: "D_minRTT: the gradient is a share of it, and updates are no closer.",
+        doc: "D_minRTT: the gradient is a share of it, and updates by segment are no closer. The routine makes a whole \
+            step in it.",
         default: "base RTT; paper, hpcc-lineage: 20us",
         value: |path| path.base_rtt,
         allowed: "above 0",
@@ -161,9 +172,9 @@ rate_parameters!(Parameters {
     },
     update: Update {
         doc: "When the rate is updated.",
-        default: "\"round-trip\"; paper, patched: \"segment\"; hpcc-lineage: \"sequence\"",
+        default: "\"round-trip\"; paper, patched: \"segment\"; hpcc-lineage: \"sequence\"; routine: \"acknowledgement\"",
         value: |_| Update::RoundTrip,
-        source: "HPCC's simulator has \"sequence\"; \"segment\" is SIGCOMM 2015"
+        source: "HPCC's simulator has \"sequence\"; \"segment\" is SIGCOMM 2015; \"acknowledgement\" is the authors' routine"
     },
     segment: Bytes {
         doc: "Payload bytes of a segment, with updates by segment.",
@@ -220,6 +231,19 @@ fn lineage(defaults: Parameters, path: &Path) -> Parameters {
     }
 }
 
+/// What the authors' routine has in place of the profile's constants. Its `additive_increase` of 10 Mbit/s at 10 Gbit/s, its
+/// `decrease` and its five updates before hyperactive increase are the paper's.
+fn routine(defaults: Parameters) -> Parameters {
+    Parameters {
+        gain: 0.02,
+        low_threshold: Time::ZERO,
+        high_threshold: defaults.high_threshold.saturating_mul(2),
+        hyper_after: 5,
+        update: Update::Acknowledgement,
+        ..defaults
+    }
+}
+
 /// What all flows of a fabric share. Rates in bit/s, times in picoseconds.
 #[derive(Debug)]
 pub struct Constants {
@@ -249,7 +273,7 @@ pub struct Timely {
     last_update: Time,
     /// What was sent before the last update lies below this position.
     update_after: u64,
-    /// Increases in a row that count.
+    /// Increases in a row that count; in the routine, RTTs in a row that are below the one before.
     streak: u32,
     grant: Grant,
     constants: Arc<Constants>,
@@ -303,11 +327,40 @@ impl Timely {
         } else {
             by_gradient(before, beta, gradient)
         };
-        if rate > before {
-            self.grant.on_increase(&constants.grants);
-        }
-        self.rate = rate.clamp(constants.min_rate, constants.line);
+        self.set(rate);
         self.streak = if counts { self.streak.saturating_add(1) } else { 0 };
+    }
+
+    /// An update of the authors' routine, `elapsed` picoseconds after the last one.
+    fn follow_routine(&mut self, rtt: f64, difference: f64, elapsed: f64) {
+        let constants = &*self.constants;
+        let Parameters { gain, decrease, hyper_after, hyper_steps, .. } = constants.parameters;
+        // By the newest difference, in all regions: the average turns later.
+        self.streak = if difference < 0.0 { self.streak.saturating_add(1) } else { 0 };
+        self.difference = average(self.difference, difference, gain);
+        let gradient = self.difference / constants.min_rtt;
+        let share = (elapsed / constants.min_rtt).min(1.0);
+        let step = constants.step * share;
+        let rate = if rtt < constants.low {
+            self.rate + step
+        } else if rtt > constants.high {
+            above_high(self.rate, decrease * share, constants.high, rtt)
+        } else if gradient <= 0.0 {
+            let is_hyper = u64::from(self.streak) >= hyper_after;
+            self.rate + step * if is_hyper { hyper_steps } else { 1.0 }
+        } else {
+            // No share: differences add up to the same whatever the number of acknowledgements.
+            by_gradient(self.rate, decrease, gradient)
+        };
+        self.set(rate.max(0.5 * self.rate));
+    }
+
+    /// Takes the rate of an update, in bit/s, within its bounds.
+    fn set(&mut self, rate: f64) {
+        if rate > self.rate {
+            self.grant.on_increase(&self.constants.grants);
+        }
+        self.rate = rate.clamp(self.constants.min_rate, self.constants.line);
     }
 
     /// Steps of the next increase: the `hyper_after`-th in a row is the first hyperactive one.
@@ -322,7 +375,7 @@ impl SenderLaw for Timely {
     const INFO: LawInfo = LawInfo {
         name: "timely",
         title: "TIMELY",
-        source: "Mittal et al., SIGCOMM 2015; patched: Zhu et al., CoNEXT 2016",
+        source: "Mittal et al., SIGCOMM 2015; patched: Zhu et al., CoNEXT 2016; routine: Mittal, timely-code-snippet.cc",
         framing: Framing::RoceV2,
         recovery: Recovery::GoBackN,
         ecn_capable: false,
@@ -331,6 +384,7 @@ impl SenderLaw for Timely {
     const CAPABILITIES: LawCapabilities = LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("reference", "variant", &["patched"]),
+        Condition::new("hyper_counts", "variant", &["original", "patched"]),
         Condition::new("segment", "update", &["segment"]),
         Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
         Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
@@ -346,10 +400,14 @@ impl SenderLaw for Timely {
         if profile == Profile::HpccLineage {
             defaults = lineage(defaults, path);
         }
-        if chosen("variant", Variant::Original, given)? == Variant::Patched {
-            defaults.decrease = 0.008;
-            // Small steps once per RTT would be ever rarer as the queue grows: it would never be drained.
-            defaults.update = Update::Segment;
+        match chosen("variant", Variant::Original, given)? {
+            Variant::Original => (),
+            Variant::Patched => {
+                defaults.decrease = 0.008;
+                // Small steps once per RTT would be ever rarer as the queue grows: it would never be drained.
+                defaults.update = Update::Segment;
+            }
+            Variant::Routine => defaults = routine(defaults),
         }
         let parameters = defaults.with(given)?;
         let Parameters { low_threshold, high_threshold, .. } = parameters;
@@ -401,6 +459,7 @@ impl SenderLaw for Timely {
         let due = match parameters.update {
             Update::RoundTrip => feedback.now.saturating_sub(feedback.rtt) >= self.last_update,
             Update::Sequence => feedback.acked > self.update_after,
+            Update::Acknowledgement => true,
             Update::Segment => {
                 self.completed >= parameters.segment.get()
                     && feedback.now.saturating_sub(self.last_update) >= parameters.min_rtt
@@ -409,15 +468,24 @@ impl SenderLaw for Timely {
         if !due {
             return;
         }
+        let variant = parameters.variant;
         self.completed = 0;
+        let elapsed = feedback.now.saturating_sub(self.last_update);
         self.last_update = feedback.now;
         self.update_after = feedback.next;
         // The first completion has nothing to be compared with.
         // The paper's RTT is that of the network: no hold is part of it.
         let rtt = feedback.network_rtt();
-        if let Some(previous) = self.previous_rtt.replace(rtt) {
-            let difference = rtt.ps() as f64 - previous.ps() as f64;
-            self.update(rtt.ps() as f64, difference);
+        let previous = self.previous_rtt.replace(rtt);
+        let sample = rtt.ps() as f64;
+        let difference = |previous: Time| sample - previous.ps() as f64;
+        match (variant, previous) {
+            // The routine compares the first one with itself.
+            (Variant::Routine, _) => {
+                self.follow_routine(sample, previous.map_or(0.0, difference), elapsed.ps() as f64);
+            }
+            (_, Some(previous)) => self.update(sample, difference(previous)),
+            (_, None) => (),
         }
     }
     fn on_loss(&mut self, _loss: &Loss) {}
@@ -446,6 +514,7 @@ impl SenderLaw for Timely {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const GBPS: f64 = 1e9;
 
@@ -612,6 +681,119 @@ mod tests {
         close(ack(10_000, 14_000), 5.02 * GBPS);
     }
 
+    /// The authors' routine, after its description, in microseconds and Mbit/s: which case an RTT is, then what that case
+    /// does to the rate. Shares no code with the law.
+    struct Model {
+        line: f64,
+        least: f64,
+        min_rtt: f64,
+        high: f64,
+        rate: f64,
+        rtts: Vec<f64>,
+        trend: f64,
+        updated_at: f64,
+    }
+
+    impl Model {
+        fn acknowledge(&mut self, now: f64, rtt: f64) {
+            let change = self.rtts.last().map_or(0.0, |last| rtt - last);
+            self.rtts.push(rtt);
+            self.trend += 0.02 * (change - self.trend);
+            let whole = ((now - self.updated_at) / self.min_rtt).min(1.0);
+            self.updated_at = now;
+            let step = self.line / 1000.0;
+            let falls = self.rtts.windows(2).rev().take_while(|pair| pair[1] < pair[0]).count();
+            let change = match (rtt > self.high, self.trend > 0.0) {
+                (true, _) => -whole * 0.8 * (rtt - self.high) / rtt * self.rate,
+                (false, true) => -0.8 * self.trend / self.min_rtt * self.rate,
+                (false, false) if falls >= 5 => whole * 5.0 * step,
+                (false, false) => whole * step,
+            };
+            let rate = self.rate + change.max(-self.rate / 2.0);
+            self.rate = rate.min(self.line).max(self.least);
+        }
+    }
+
+    proptest! {
+        /// RTTs that wander, in runs of rises and falls, cross T_high and reach both bounds.
+        #[test]
+        fn the_routine_is_its_model(
+            start in 0.01f64..1.0,
+            acks in prop::collection::vec((0u64..40_000_000, -60_000_000i64..60_000_000, 1usize..12), 1..150),
+        ) {
+            let constants = Timely::resolve(&path(), &given(&[("variant", "routine")])).expect("allowed");
+            let mut law = Timely::start(&constants, &path(), Time::ZERO, 0);
+            law.rate = start * 10.0 * GBPS;
+            let mut model = Model {
+                line: 10_000.0, least: 100.0, min_rtt: 20.0, high: 1000.0,
+                rate: start * 10_000.0, rtts: Vec::new(), trend: 0.0, updated_at: 0.0,
+            };
+            let (mut now, mut rtt) = (20_000_000u64, 700_000_000i64);
+            for (gap, slope, times) in acks {
+                for _ in 0..times {
+                    now += gap;
+                    rtt = (rtt + slope).clamp(20_000_000, 3_000_000_000);
+                    let (at, sample) = (Time::from_ps(now), Time::from_ps(rtt as u64));
+                    ack(&mut law, at, sample);
+                    model.acknowledge(now as f64 / 1e6, rtt as f64 / 1e6);
+                    // The sign of a rounding error decides nothing here.
+                    prop_assume!(model.trend == 0.0 || model.trend.abs() > 1e-9);
+                    let (found, wanted) = (law.rate / 1e6, model.rate);
+                    prop_assert!((found / wanted - 1.0).abs() < 1e-6, "{found} in place of {wanted}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_routine_has_its_own_constants() {
+        let resolve = |path: &Path, values: &[(&str, &str)]| {
+            Timely::resolve(path, &given(&[&[("variant", "routine")], values].concat())).expect("allowed").parameters.clone()
+        };
+        let scaled = resolve(&path(), &[]);
+        assert_eq!((scaled.gain, scaled.decrease, scaled.update), (0.02, 0.8, Update::Acknowledgement));
+        assert_eq!((scaled.low_threshold, scaled.high_threshold), (Time::ZERO, Time::from_ms(1)));
+        assert_eq!((scaled.additive_increase, scaled.hyper_after), (Rate::from_bps(10_000_000), 5));
+        let elsewhere = Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(5), ..path() };
+        let paper = resolve(&elsewhere, &[("profile", "paper")]);
+        assert_eq!((paper.low_threshold, paper.high_threshold), (Time::ZERO, Time::from_ms(1)));
+        let scaled = resolve(&elsewhere, &[]);
+        assert_eq!((scaled.high_threshold, scaled.additive_increase), (Time::from_us(250), Rate::from_bps(100_000_000)));
+        let own = resolve(&path(), &[("low_threshold", "50us"), ("update", "segment")]);
+        assert_eq!((own.low_threshold, own.update), (Time::from_us(50), Update::Segment));
+    }
+
+    #[test]
+    fn the_routine_takes_shares_of_steps_and_never_more_than_half() {
+        let at = |law: &mut Timely, now, rtt| {
+            ack(law, Time::from_us(now), Time::from_us(rtt));
+            law.rate
+        };
+        let mut law = flow(&[("variant", "routine")]);
+        close(at(&mut law, 100, 100), 5.01 * GBPS);
+        // A quarter of the least RTT later.
+        close(at(&mut law, 105, 100), 5.0125 * GBPS);
+        // The same instant: no step.
+        close(at(&mut law, 105, 100), 5.0125 * GBPS);
+        // The fifth fall in a row, not the fourth.
+        (96..=99).rev().for_each(|rtt| drop(at(&mut law, 300 - rtt, rtt)));
+        let before = law.rate;
+        close(at(&mut law, 300, 95), before + 0.05 * GBPS);
+        // 20 ms is 20 T_high: 0.8 * 0.95 would go.
+        let before = law.rate;
+        close(at(&mut law, 400, 20_000), 0.5 * before);
+        // So it is with the gradient.
+        let mut law = flow(&[("variant", "routine")]);
+        at(&mut law, 100, 100);
+        let before = law.rate;
+        close(at(&mut law, 101, 990), 0.5 * before);
+        // Below a low threshold the gradient does not count.
+        let mut law = flow(&[("variant", "routine"), ("low_threshold", "50us")]);
+        at(&mut law, 100, 20);
+        let before = law.rate;
+        close(at(&mut law, 200, 49), before + 0.01 * GBPS);
+    }
+
     /// The profile of HPCC's simulator at 100 Gbit/s has the values of its scripts.
     #[test]
     fn the_lineage_has_the_values_of_its_scripts() {
@@ -675,7 +857,7 @@ mod tests {
             |values: &[(&str, &str)]| Timely::resolve(&path(), &given(values)).expect_err("refused").to_string();
         assert!(refused(&[("low_threshold", "1ms")]).contains("at most high_threshold, which is 500us"));
         assert!(refused(&[("profile", "mine")]).contains("\"scaled\" \"paper\""));
-        assert!(refused(&[("variant", "patch")]).contains("\"original\" \"patched\""));
+        assert!(refused(&[("variant", "patch")]).contains("\"original\" \"patched\" \"routine\""));
         assert!(refused(&[("threshold", "1us")]).contains("unknown parameter"));
     }
 }
