@@ -221,6 +221,11 @@ pub trait SenderLaw: Sized {
     fn window(&self) -> u64 {
         u64::MAX
     }
+    /// The law's own window in bytes, for measurements: [`Self::window`] without what is added to it so that hosts, which
+    /// send whole packets, let go the packet that exceeds it (HPCC's simulator).
+    fn assigned_window(&self) -> u64 {
+        self.window()
+    }
     /// Pace of the flow on the wire; `None` leaves it to acknowledgements.
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {

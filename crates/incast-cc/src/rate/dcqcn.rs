@@ -660,6 +660,9 @@ impl SenderLaw for Dcqcn {
     fn window(&self) -> u64 {
         self.grant.limit(self.constants.limit.at(self.current))
     }
+    fn assigned_window(&self) -> u64 {
+        self.grant.limit(self.constants.limit.window(self.current))
+    }
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps((self.current as u64).max(1)))

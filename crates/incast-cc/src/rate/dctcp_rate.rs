@@ -223,6 +223,9 @@ impl SenderLaw for DctcpRate {
     fn window(&self) -> u64 {
         self.grant.limit(self.constants.limit.at(self.rate))
     }
+    fn assigned_window(&self) -> u64 {
+        self.grant.limit(self.constants.limit.window(self.rate))
+    }
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps((self.rate as u64).max(1)))

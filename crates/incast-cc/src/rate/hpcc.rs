@@ -246,6 +246,13 @@ fn average(average: f64, newest: f64, tau: f64, base_rtt: f64) -> f64 {
 }
 
 impl Hpcc {
+    /// W in bytes, one at the least: the window that equation 4 of the paper sets, before hosts let a packet exceed it.
+    #[inline]
+    fn own_window(&self) -> u64 {
+        let (numerator, denominator) = self.constants.window;
+        ((self.current * numerator / denominator) as u64).max(1)
+    }
+
     /// What was kept is of the same path.
     fn is_on(&self, hops: &[HopTelemetry]) -> bool {
         let last = &*self.last;
@@ -429,9 +436,10 @@ impl SenderLaw for Hpcc {
 
     #[inline]
     fn window(&self) -> u64 {
-        let (numerator, denominator) = self.constants.window;
-        let own = ((self.current * numerator / denominator) as u64).max(1);
-        self.grant.limit(own.saturating_add(self.constants.slack))
+        self.grant.limit(self.own_window().saturating_add(self.constants.slack))
+    }
+    fn assigned_window(&self) -> u64 {
+        self.grant.limit(self.own_window())
     }
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
@@ -681,7 +689,7 @@ mod tests {
         }
         assert_eq!(lineage.pacing_rate(), Some(Rate::from_gbps(1)));
         // 1% of 162,500 B: a second packet may start while one of 1,000 B is in flight.
-        assert_eq!(lineage.window(), 1_625 + 999);
+        assert_eq!((lineage.window(), lineage.assigned_window()), (1_625 + 999, 1_625));
     }
 
     /// Many windows of W_AI fill the link above eta, and the queue then holds what is too much: SIGCOMM 2019, section

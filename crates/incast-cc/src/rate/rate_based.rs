@@ -117,15 +117,21 @@ impl Limit {
         }
     }
 
-    /// Bytes that may be in flight at `rate` bit/s.
+    /// Bytes that may be in flight at `rate` bit/s, what the last packet may exceed the window by included.
     #[inline]
     pub fn at(&self, rate: f64) -> u64 {
+        self.window(rate).saturating_add(self.slack)
+    }
+
+    /// The window in bytes at `rate` bit/s; [`u64::MAX`] without.
+    #[inline]
+    pub fn window(&self, rate: f64) -> u64 {
         let bytes = match self.in_flight {
             InFlight::Unlimited => return u64::MAX,
             InFlight::Bdp => self.window,
             InFlight::RateBdp => self.window * rate / self.line,
         };
-        (bytes as u64).max(1).saturating_add(self.slack)
+        (bytes as u64).max(1)
     }
 }
 
@@ -160,6 +166,8 @@ mod tests {
         // Ten packets of 1,000 B: the tenth starts while 9,000 B are in flight, the eleventh would at 10,000.
         assert_eq!(limit(InFlight::RateBdp, WindowRule::Below).at(1e9) / 1000, 10);
         assert_eq!(limit(InFlight::RateBdp, WindowRule::Below).at(1.0001e9) / 1000, 11);
+        assert_eq!(limit(InFlight::RateBdp, WindowRule::Below).window(1e9), 10_000, "itself");
+        assert_eq!(limit(InFlight::Unlimited, WindowRule::Below).window(1e9), u64::MAX);
     }
 
     #[test]

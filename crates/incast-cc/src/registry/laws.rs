@@ -102,6 +102,10 @@ macro_rules! dispatch {
             pub fn window(&self) -> u64 {
                 match self { $(Self::$law(law) => law.window(),)* }
             }
+            /// See [`SenderLaw::assigned_window`].
+            pub fn assigned_window(&self) -> u64 {
+                match self { $(Self::$law(law) => law.assigned_window(),)* }
+            }
             /// See [`SenderLaw::pacing_rate`].
             #[inline]
             pub fn pacing_rate(&self) -> Option<Rate> {

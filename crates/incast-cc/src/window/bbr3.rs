@@ -23,6 +23,8 @@
 //!   judged by what was in flight when the packet was sent that showed them. The model takes them in with the next
 //!   acknowledgement.
 //! - `inflight_longterm` grows by real numbers of bytes, not by whole packets.
+//! - `packet_conservation` is on: the first round of recovery sends as much as arrives, as in the draft's predecessor,
+//!   draft-cardwell-iccrg-bbr-congestion-control-02. Draft-05 has `false`.
 //! - Initial window, initial pace and quanta are those of [`super::bbr`].
 
 mod probing;
@@ -248,7 +250,7 @@ crate::parameters!(Parameters {
         doc: "In the first round of recovery, send as much as arrives.",
         default: "true",
         value: |_| true,
-        source: "draft-cardwell-iccrg-bbr-congestion-control-02, section 4.6.4.4"
+        source: "draft-cardwell-iccrg-bbr-congestion-control-02, section 4.6.4.4; draft-05 has false"
     },
     ecn: bool {
         doc: "Data is ECN-capable, and marks count. For marks at a low threshold (DCTCP's, L4S), not for \

@@ -11,18 +11,23 @@
 //!        └──────── ssthresh ─────────┘
 //! ```
 //!
-//! This is the loss-driven baseline: data is not ECN-capable unless `ecn` is set, with which marks are handled like
-//! loss (RFC 9438, section 4.6), once per window. A flow starts with one BDP like all schemes here; set
-//! `initial_window` to ten segments for RFC 6928. At datacenter RTTs the Reno-friendly region governs, and HyStart++'s
-//! thresholds of milliseconds seldom trigger: both are properties of the RFCs' constants, which are parameters.
+//! This is the loss-driven baseline: data is not ECN-capable unless `ecn` is set, with which a mark reduces the window
+//! once per window, as a loss does, but to 1 MSS at the least in place of 2 (RFC 9438, section 4.6). A flow starts with
+//! one BDP like all schemes here; set `initial_window` to ten segments for RFC 6928. At datacenter RTTs the Reno-friendly
+//! region governs, and HyStart++'s thresholds of milliseconds seldom trigger: both are properties of the RFCs' constants,
+//! which are parameters.
 //!
 //! Completions and deviations:
 //! - RFC 9438's choice between FlightSize and cwnd in the reduction: the lesser of both.
-//! - HyStart++'s limit L on growth per acknowledgement is left out: it guards against acknowledgements that cover
-//!   data which arrived long before; here every byte is counted once, when it arrives.
+//! - HyStart++'s limit L on growth per acknowledgement is left out in the first slow start: it is 8 MSS where nothing is
+//!   paced, and an acknowledgement covers less unless others were lost. After a timeout there is one
+//!   ([`SlowStartLimit`]).
 //! - No response to spurious losses or timeouts (section 4.9 is optional).
 //! - A reduction never raises the window, which the lower bound of 2 MSS could do after a timeout.
+//! - Marks leave 1 MSS at the least, also those of a window of 1 MSS, for which RFC 3168, section 6.1.2, would have the
+//!   sender wait for its retransmission timer.
 
+use super::slow_start::SlowStartLimit;
 use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport};
 use crate::{
     Feedback, Loss, Path,
@@ -56,7 +61,7 @@ crate::parameters!(Parameters {
         source: "RFC 9438, section 5.1"
     },
     ecn: bool {
-        doc: "Data is ECN-capable, and a mark is answered as a loss is.",
+        doc: "Data is ECN-capable, and a mark is answered as a loss is, but leaves 1 MSS at the least, not 2.",
         default: "false",
         value: |_| false,
         source: "RFC 9438, section 4.6; ours: off"
@@ -66,6 +71,13 @@ crate::parameters!(Parameters {
         default: "true",
         value: |_| true,
         source: "RFC 9438, section 4.7"
+    },
+    slow_start_limit: SlowStartLimit {
+        doc: "How much an acknowledgement may add in slow start: one MSS after a retransmission timeout, until what \
+            had been sent before it is acknowledged, and otherwise what it newly covers; or always the latter.",
+        default: "\"after-timeout\"",
+        value: |_| SlowStartLimit::AfterTimeout,
+        source: "RFC 3465, section 2.3; Linux has \"none\""
     },
     hystart: bool {
         doc: "Leave the first slow start when the RTT rises (HyStart++).",
@@ -164,6 +176,7 @@ pub struct Cubic {
     hystart_min_threshold: Time,
     hystart_max_threshold: Time,
     cause: Cause,
+    limit: SlowStartLimit,
     ecn: bool,
     fast_convergence: bool,
 }
@@ -239,6 +252,7 @@ impl HyStart {
 }
 
 impl Cubic {
+    /// What a loss leaves at the least of the window, and any reduction of ssthresh.
     fn min_window(&self) -> f64 {
         2.0 * self.mss
     }
@@ -249,13 +263,16 @@ impl Cubic {
         (next.saturating_sub(self.acked) as f64).min(self.window)
     }
 
-    /// A loss, or a mark that is answered like one; `next` is the first position never sent.
-    fn reduce(&mut self, next: u64) {
+    /// A loss, or a mark; `next` is the first position never sent, and `least` what is left of the window at least
+    /// (RFC 9438, figure 5).
+    fn reduce(&mut self, next: u64, least: f64) {
         self.max = next_max(self.window, self.max, self.beta, self.fast_convergence);
         self.prior = self.window;
-        self.threshold = (self.flight(next) * self.beta).max(self.min_window());
-        self.window = self.window.min(self.threshold);
-        self.stage = Stage::Entering { after_loss: true };
+        let left = self.flight(next) * self.beta;
+        self.threshold = left.max(self.min_window());
+        self.window = self.window.min(left.max(least));
+        self.stage =
+            if self.window < self.threshold { Stage::SlowStart } else { Stage::Entering { after_loss: true } };
         self.cause = Cause::Loss;
         self.reduction_end = next;
     }
@@ -274,12 +291,15 @@ impl Cubic {
         }
     }
 
-    fn slow_start(&mut self, feedback: &Feedback<'_>) {
+    /// `recovers`: see [`SlowStartLimit::growth`].
+    fn slow_start(&mut self, feedback: &Feedback<'_>, recovers: bool) {
         if feedback.window_limited(self.window) {
-            self.window = (self.window + feedback.acked_bytes as f64).min(self.threshold.max(self.window));
+            let growth = self.limit.growth(feedback.acked_bytes, recovers, self.mss);
+            self.window = (self.window + growth).min(self.threshold.max(self.window));
         }
         if self.window >= self.threshold {
-            self.stage = Stage::Entering { after_loss: false };
+            // A reduction to less than ssthresh leaves W_max, a timeout does not.
+            self.stage = Stage::Entering { after_loss: self.cause == Cause::Loss };
         }
     }
 
@@ -367,6 +387,7 @@ impl SenderLaw for Cubic {
             hystart_min_threshold: parameters.hystart_min_threshold,
             hystart_max_threshold: parameters.hystart_max_threshold,
             cause: Cause::Loss,
+            limit: parameters.slow_start_limit,
             ecn: parameters.ecn,
             fast_convergence: parameters.fast_convergence,
         }
@@ -374,6 +395,7 @@ impl SenderLaw for Cubic {
 
     #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
+        let recovers = self.cause == Cause::Timeout && self.acked < self.reduction_end;
         self.acked = self.acked.max(feedback.acked);
         self.smoothed_rtt = next_smoothed_rtt(self.smoothed_rtt, feedback.rtt);
         if self.cause == Cause::Loss && self.acked < self.reduction_end {
@@ -383,7 +405,7 @@ impl SenderLaw for Cubic {
         // it ends at `reduction_end`. No mark grows the window (RFC 3168, section 6.1.2).
         if self.ecn && feedback.marked > 0 {
             if self.acked > self.reduction_end {
-                self.reduce(feedback.next);
+                self.reduce(feedback.next, self.mss);
             }
             return;
         }
@@ -393,14 +415,14 @@ impl SenderLaw for Cubic {
                 self.enter_avoidance(feedback.now, after_loss);
                 self.avoid(feedback);
             }
-            Stage::SlowStart => self.slow_start(feedback),
+            Stage::SlowStart => self.slow_start(feedback, recovers),
             Stage::FirstSlowStart(hystart) => self.first_slow_start(hystart, feedback),
         }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
         if loss.position >= self.reduction_end {
-            self.reduce(loss.next);
+            self.reduce(loss.next, self.min_window());
         }
     }
 
@@ -596,6 +618,42 @@ mod tests {
         ack(&mut law, Time::from_us(100), Time::from_us(80), 70_000, 200_000);
         assert_eq!(law.max, 70_000.0);
         assert!(matches!(law.stage, Stage::Avoidance(epoch) if epoch.k == 0.0));
+    }
+
+    /// What repairs a timeout's first loss may cover much that had arrived before.
+    #[test]
+    fn an_acknowledgement_after_a_timeout_adds_one_mss() {
+        let after = |given: &[(&str, Raw)]| {
+            let mut law = flow(given);
+            law.on_timeout(Time::ZERO, 100_000);
+            let covers = |acked_bytes, acked| Feedback { acked_bytes, acked, next: 200_000, ..Feedback::default() };
+            [covers(60_000, 99_000), covers(1_000, 100_000), covers(3_000, 103_000)].map(|feedback| {
+                law.on_ack(&feedback);
+                law.window()
+            })
+        };
+        assert_eq!(after(&[]), [2_000, 3_000, 6_000], "one MSS until all before the timeout is acknowledged");
+        assert_eq!(after(&[("slow_start_limit", Raw::Text("none".into()))])[0], 61_000);
+    }
+
+    #[test]
+    fn marks_leave_one_mss_and_losses_two() {
+        let given = [("ecn", Raw::Flag(true)), ("initial_window", Raw::Text("2500B".into()))];
+        let mut lossy = flow(&given);
+        lose(&mut lossy, 0, 2_500);
+        assert_eq!((lossy.window(), lossy.threshold), (2 * MSS, 2_000.0));
+        let mut law = flow(&given);
+        let mut position = 0;
+        let mut mark = |law: &mut Cubic, marked| {
+            position += 10 * MSS;
+            let (acked, next) = (position, position + law.window());
+            law.on_ack(&Feedback { acked_bytes: MSS, packets: 1, marked, acked, next, ..Feedback::default() });
+            law.window()
+        };
+        assert_eq!([1, 1, 1, 1].map(|marked| mark(&mut law, marked)), [1_750, 1_225, MSS, MSS]);
+        // ssthresh is 2 MSS: slow start goes there.
+        assert_eq!((law.threshold, mark(&mut law, 0)), (2_000.0, 2 * MSS));
+        assert!(matches!(law.stage, Stage::Entering { after_loss: true }));
     }
 
     /// One round of the first slow start: `packets` acknowledgements, the first of which begins it.

@@ -13,14 +13,14 @@
 //! Completions and deviations:
 //! - Marks arrive per packet, not through the delayed-ACK state machine of RFC 8257, section 3.2: that is the
 //!   receiver's affair. A coalesced acknowledgement counts its marked share.
-//! - RFC 3465's limit of 2 MSS per acknowledgement in slow start is left out. It guards against acknowledgements that
-//!   cover data which arrived long before; here every byte is counted once, when it arrives.
+//! - RFC 3465's limit of 2 MSS per acknowledgement in slow start is left out, as hosts acknowledge few packets at once.
+//!   That of one MSS after a timeout is not ([`SlowStartLimit`]).
 //! - Fast recovery keeps the window at ssthresh (as RFC 6675 does) in place of RFC 5681's inflation by duplicate ACKs.
 //! - A loss in a window that a mark has already cut is one congestion event (RFC 3168, section 6.1.2), but must end
 //!   like one of standard TCP (RFC 8257, section 3.5). So it lowers the window to half of what it was before the mark.
 //! - A reduction never raises the window, which RFC 5681's lower bound of 2 MSS could do after a timeout.
 
-use super::prr::Reduction;
+use super::{prr::Reduction, slow_start::SlowStartLimit};
 use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
@@ -67,6 +67,13 @@ crate::parameters!(Parameters {
         value: |_| false,
         source: "Linux has true (tcp_enter_cwr); RFC 8257 reduces the window at once"
     },
+    slow_start_limit: SlowStartLimit {
+        doc: "How much an acknowledgement may add in slow start: one MSS after a retransmission timeout, until what \
+            had been sent before it is acknowledged, and otherwise what it newly covers; or always the latter.",
+        default: "\"after-timeout\"",
+        value: |_| SlowStartLimit::AfterTimeout,
+        source: "RFC 3465, section 2.3; Linux has \"none\""
+    },
     min_window: Bytes {
         doc: "What marks and losses leave at least. Below one MSS the host paces single packets.",
         default: "2 MSS",
@@ -108,6 +115,7 @@ pub struct Dctcp {
     acked: u64,
     gain: f64,
     min_window: f64,
+    limit: SlowStartLimit,
     whole_packets: bool,
     /// Marks reduce the window over a round trip.
     cwr: bool,
@@ -155,13 +163,14 @@ impl Dctcp {
         }
     }
 
-    fn grow(&mut self, bytes: f64) {
+    /// `recovers`: see [`SlowStartLimit::growth`].
+    fn grow(&mut self, bytes: u64, recovers: bool) {
         if self.window < self.threshold {
-            self.window = (self.window + bytes).min(self.threshold);
+            self.window = (self.window + self.limit.growth(bytes, recovers, self.mss)).min(self.threshold);
             return;
         }
         // One MSS for each window acknowledged (RFC 3465, section 2.1): no division per acknowledgement.
-        self.counted += bytes;
+        self.counted += bytes as f64;
         if self.counted >= self.window {
             self.counted = (self.counted - self.window).min(self.window);
             self.window += self.mss;
@@ -229,6 +238,7 @@ impl SenderLaw for Dctcp {
             acked: 0,
             gain: parameters.gain,
             min_window: parameters.min_window.get() as f64,
+            limit: parameters.slow_start_limit,
             whole_packets: parameters.whole_packets,
             cwr: parameters.cwr,
             reduction: None,
@@ -238,6 +248,7 @@ impl SenderLaw for Dctcp {
 
     #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
+        let recovers = self.cause == Cause::Timeout && self.acked < self.reduction_end;
         self.acked = self.acked.max(feedback.acked);
         self.observe(feedback);
         if self.reduction.is_some() {
@@ -265,7 +276,7 @@ impl SenderLaw for Dctcp {
             && (self.cause != Cause::Loss || self.acked >= self.reduction_end)
             && feedback.window_limited(self.window)
         {
-            self.grow(feedback.acked_bytes as f64);
+            self.grow(feedback.acked_bytes, recovers);
         }
     }
 
@@ -474,6 +485,22 @@ mod tests {
             ack(&mut law, packet * MSS, 80_000, false);
         }
         assert_eq!(law.window(), 30_000);
+    }
+
+    /// What repairs a timeout's first loss may cover much that had arrived before.
+    #[test]
+    fn an_acknowledgement_after_a_timeout_adds_one_mss() {
+        let after = |given: &[(&str, Raw)]| {
+            let mut law = flow(given);
+            law.on_timeout(Time::ZERO, 100_000);
+            let covers = |acked_bytes, acked| Feedback { acked_bytes, acked, next: 200_000, ..Feedback::default() };
+            [covers(40_000, 99_000), covers(1_000, 100_000), covers(3_000, 103_000)].map(|feedback| {
+                law.on_ack(&feedback);
+                law.window()
+            })
+        };
+        assert_eq!(after(&[]), [2_000, 3_000, 6_000], "one MSS until all before the timeout is acknowledged");
+        assert_eq!(after(&[("slow_start_limit", Raw::Text("none".into()))])[0], 41_000);
     }
 
     #[test]

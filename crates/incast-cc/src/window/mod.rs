@@ -2,6 +2,7 @@
 
 mod delivery_rate;
 pub mod prr;
+mod slow_start;
 mod windowed;
 
 modules!(window);

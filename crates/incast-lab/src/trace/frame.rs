@@ -516,7 +516,15 @@ pub(super) mod tests {
         // The sum over a header with its checksum is all ones.
         assert_eq!(ones_complement(0, &bytes[14..34]), 0xffff);
         // An acknowledgement of packet 5 while 3 is missing names 5; one in order has nothing to add.
-        let ack = PacketFacts { kind: Kind::Ack, wire: 82, blocks: Some(Blocks::default()), payload: 0, position: 5, packets: 3, ..data() };
+        let ack = PacketFacts {
+            kind: Kind::Ack,
+            wire: 82,
+            blocks: Some(Blocks::default()),
+            payload: 0,
+            position: 5,
+            packets: 3,
+            ..data()
+        };
         let bytes = frame(&PacketFacts { report: (1, 1), ..ack }, &CONTEXT, None);
         assert_eq!((bytes.len(), bytes[47] & 0x40), (82, 0x40));
         assert_eq!(bytes[66..70], [1, 1, 5, 10]);

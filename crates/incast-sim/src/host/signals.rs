@@ -48,7 +48,8 @@ impl Host<'_> {
             });
         } else {
             let (expected, report) = (packet.data().packets(), (1, 0));
-            let answer = Response { kind: Kind::Ack, expected, report, is_duplicate: false, arrived: now, blocks: None };
+            let answer =
+                Response { kind: Kind::Ack, expected, report, is_duplicate: false, arrived: now, blocks: None };
             self.respond(&answer, packet, None, context);
         }
         self.pump(context);

@@ -67,7 +67,8 @@ impl AckView<'_> {
     pub fn blocks(self, tagged: bool) -> Option<Blocks> {
         self.has_blocks().then(|| {
             let second = if tagged { 0 } else { self.0.upper_bits() };
-            let [before, after, gap, length] = [self.0.index >> 8, self.0.index, u32::from(second) >> 8, u32::from(second)];
+            let [before, after, gap, length] =
+                [self.0.index >> 8, self.0.index, u32::from(second) >> 8, u32::from(second)];
             Blocks { before: before as u8, after: after as u8, gap: gap as u8, length: length as u8 }
         })
     }

@@ -29,7 +29,7 @@ pub struct RateSample {
     pub assigned_bps: u64,
     /// Payload that has reached the receiver since the last sample, in whatever order, in bit/s.
     pub measured_bps: u64,
-    /// Window in bytes; `u64::MAX` without.
+    /// The law's own window in bytes ([`incast_cc::law::SenderLaw::assigned_window`]); `u64::MAX` without.
     pub window_bytes: u64,
     /// The law's estimate of its path ([`incast_cc::law::SenderLaw::estimate`]).
     pub estimate: Option<f32>,

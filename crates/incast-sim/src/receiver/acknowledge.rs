@@ -119,10 +119,7 @@ impl Receiver {
         (!std::mem::replace(&mut progress.nacked, true)).then_some(report)
     }
 
-    /// Notification point: a marked packet causes a congestion notification, unless one was sent for the flow less than
-    /// `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015). It carries
-    /// CE if any packet did since the last one, and UE likewise (the simulator of Y. Zhang et al., "Congestion
-    /// Detection in Lossless Networks", SIGCOMM 2021).
+    /// A marked packet arrived: the congestion notification that it causes ([`super::notification`]), if any.
     pub fn notify(
         &mut self,
         now: Time,
@@ -131,21 +128,11 @@ impl Receiver {
         interval: Time,
         class: &Class,
     ) -> Option<Cnp> {
-        let progress = self.progress(arrival.slot)?;
-        match data.codepoint() {
-            Codepoint::CongestionExperienced => progress.congested = true,
-            // The mark of a port that leads to a host: the scheduler handles those.
-            _ if class.marks_at_edge => return None,
-            _ => progress.undetermined = true,
-        }
-        if now < progress.next_notification {
+        let codepoint = data.codepoint();
+        // The mark of a port that leads to a host: the scheduler handles those.
+        if class.marks_at_edge && codepoint != Codepoint::CongestionExperienced {
             return None;
         }
-        progress.next_notification = now.saturating_add(interval);
-        Some(Cnp {
-            congested: std::mem::take(&mut progress.congested),
-            undetermined: std::mem::take(&mut progress.undetermined),
-            window: None,
-        })
+        self.progress(arrival.slot)?.notification.on_mark(now, codepoint, interval)
     }
 }

@@ -2,6 +2,7 @@
 //! itself: its host does.
 
 pub mod acknowledge;
+pub mod notification;
 pub mod response_delay;
 
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
     settings::Settings,
 };
 use incast_units::Time;
+use notification::NotificationPoint;
 
 /// The record of a flow at its receiver. It stays after the flow is complete.
 #[derive(Clone, Copy, Debug)]
@@ -51,12 +53,8 @@ pub struct Progress {
     pub pending: (u32, u32),
     /// The last packet's mark.
     pub was_marked: bool,
-    /// Before this no congestion notification may be sent.
-    pub next_notification: Time,
-    /// A packet since the last one carried CE.
-    pub congested: bool,
-    /// A packet since the last one carried UE.
-    pub undetermined: bool,
+    /// Marks that are to be notified.
+    pub notification: NotificationPoint,
     /// A NACK for the missing packet is out.
     pub nacked: bool,
     /// Pending event of the delayed acknowledgement.

@@ -609,7 +609,9 @@ impl Sender {
     pub fn sample(&self, time: Time, settings: &Settings) -> RateSample {
         let rtt = self.recovery.rtt.smoothed().max(settings.base_rtt);
         let path = &settings.classes[usize::from(self.flow.class)].path;
-        let (window_bytes, assigned_bps) = self.pacer.assigned(rtt, path);
+        let (window, assigned_bps) = self.pacer.assigned(rtt, path);
+        // In a reduction the window is not the law's; before a connection is open it is 0.
+        let window_bytes = if self.reduction.is_some() { window } else { window.min(self.law.assigned_window()) };
         RateSample {
             time,
             source: self.flow.spec.source,

@@ -153,7 +153,7 @@ impl Pacer {
         acked_before > self.limited_until
     }
 
-    /// The window assigned, and the rate in bit/s: the pacing rate, at most what the window permits in a base RTT;
+    /// The window in force in bytes, and the rate assigned in bit/s: the pacing rate, at most what the window permits in a base RTT;
     /// without pacing, the window over the smoothed RTT.
     pub fn assigned(&self, rtt: Time, path: &Path) -> (u64, u64) {
         let rate = if self.pace > 0.0 {

@@ -470,6 +470,8 @@ fn a_lost_acknowledgement_behind_a_gap_is_no_lost_packet() {
     let (none, tenth) = (again("lost-acks-none.topo"), again("lost-acks-10.topo"));
     for (none, tenth) in none.iter().zip(&tenth) {
         assert!(*tenth < 1.15 * none + 20_000.0, "{tenth} B again, {none} without lost acknowledgements");
+    }
+}
 
 // ---- TIMELY as its authors published it later ----------------------------------------------------------------
 
@@ -524,5 +526,42 @@ fn timelys_routine_queues_less_in_a_large_incast() {
         [("scheme.patched.in_flight", "bdp"), ("host.recovery", "selective-repeat"), ("switch.pfc", "dynamic")]
     {
         assert_eq!(named(&[(key, value)]), Vec::<String>::new(), "{key}");
+    }
+}
+
+/// RFC 9438, section 4.6: marks leave a window of 1 MSS, where losses leave 2. Queues in packets, after 5 ms.
+#[test]
+fn marks_leave_cubic_one_packet() {
+    for (name, most) in [("cubic-marks-at-many-flows.toml", 26.0), ("cubic-marks-at-few-flows.toml", 8.0)] {
+        for (scheme, run, outcome) in outcomes(name, &[]) {
+            let settled = outcome.ports.iter().filter(|sample| sample.time >= Time::from_ms(5));
+            let queues: Vec<f64> = settled.map(|sample| sample.queue_bytes as f64 / 1530.0).collect();
+            let queue = queues.iter().sum::<f64>() / queues.len() as f64;
+            let windows = outcome.rates.iter().filter(|sample| sample.time >= Time::from_ms(5));
+            let least = windows.map(|sample| sample.window_bytes).min().expect("samples");
+            let mss = u64::from(run.mtu());
+            match scheme.as_str() {
+                "cubic" => assert!(least == mss && queue < most, "{name}: {least} B, {queue}"),
+                _ => assert!(least == 2 * mss && (60.0..65.0).contains(&queue), "{scheme}: {least} B, {queue}"),
+            }
+            let total: f64 = (0..outcome.flows.len()).map(|flow| goodput(&outcome, flow)).sum();
+            assert!(total > 9.3, "{scheme}: {total} Gbit/s");
+        }
+    }
+}
+
+/// RFC 5681, equation 2, and RFC 3465, section 2.3: after a timeout an acknowledgement adds one packet at the most.
+#[test]
+fn an_acknowledgement_after_a_timeout_adds_a_packet() {
+    for (name, before) in [("cubic-acks-lost-in-an-outage.toml", 202), ("dctcp-acks-lost-in-an-outage.toml", 164)] {
+        let first = |limit: &str| {
+            let law = name.split('-').next().expect("a law");
+            let (_, run, outcome) = outcomes(name, &[(&format!("scheme.{law}.slow_start_limit"), limit)]).remove(0);
+            let outage = (Time::from_ms(12_300), Time::from_ms(13_000));
+            let samples = outcome.rates.iter().filter(|sample| sample.time > outage.0 && sample.time < outage.1);
+            let windows: Vec<u64> = samples.map(|sample| sample.window_bytes / u64::from(run.mtu())).collect();
+            *windows.iter().find(|window| **window > 1).expect("it goes on")
+        };
+        assert_eq!((first("\"none\""), first("\"after-timeout\"")), (before, 2), "{name}");
     }
 }

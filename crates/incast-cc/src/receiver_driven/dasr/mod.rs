@@ -424,6 +424,9 @@ impl SenderLaw for Dasr {
     fn window(&self) -> u64 {
         self.fallback.as_ref().map_or(u64::MAX, |fallback| fallback.window())
     }
+    fn assigned_window(&self) -> u64 {
+        self.fallback.as_ref().map_or(u64::MAX, |fallback| fallback.assigned_window())
+    }
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps((self.rate() as u64).max(1)))
     }
