@@ -27,7 +27,8 @@ pub struct Feedback<'a> {
     /// Part of `rtt` for which something was held on purpose, which is no congestion: the acknowledgement at its
     /// receiver, to cover several packets (RFC 1122, section 4.2.3.2), or the packet in the sender's underlay.
     pub held: Time,
-    /// The flow had nothing more to send, so that its window was not what limited it.
+    /// The window was not what limited the flow: it had nothing more to send, or since the last acknowledgement an
+    /// application, another flow of its host, a pause or a hold kept it from using half of its window.
     pub app_limited: bool,
     /// When the acknowledgement arrived, the flow had nothing to send, neither new nor again: nothing but the
     /// application limits it. Unlike [`Self::app_limited`], waiting for a pace does not count.
@@ -86,6 +87,18 @@ pub struct Loss {
     pub next: u64,
     /// Bytes in flight, the lost ones excluded.
     pub in_flight: u64,
+    /// When the latest of the retransmissions among them was sent, if there are some.
+    pub resent: Option<Time>,
+}
+
+impl Loss {
+    /// It is a new indication of congestion: of a packet that was sent, or sent again, since a reduction at `reduced`, before
+    /// which all had been sent below the position `end`.
+    ///
+    /// Source: RFC 5681, section 4.3 ("the loss of a retransmission is taken as two indications"); RFC 9002, section 7.3.2.
+    pub fn is_new(&self, end: u64, reduced: Time) -> bool {
+        self.position >= end || self.resent.is_some_and(|sent| sent >= reduced)
+    }
 }
 
 /// The content of a congestion notification packet (CNP).

@@ -145,6 +145,22 @@ pub(crate) enum Content {
     Pause { about: u8, paused: u8 },
 }
 
+/// What an answer says.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// The receiver refuses what is out of order.
+    pub negative: bool,
+    /// What it names beyond a gap: the packet that caused it, and what its SACK blocks have.
+    pub blocks: Vec<u32>,
+    /// The packet that caused it, and when that was sent.
+    pub position: u32,
+    pub stamp: Ps,
+    /// All below have arrived.
+    pub expected: u32,
+    /// The packet had arrived before.
+    pub duplicate: bool,
+}
+
 /// What an acknowledgement changed: packets that are news.
 #[derive(Debug, Default)]
 pub(crate) struct News {
@@ -228,13 +244,24 @@ const LAWS: [&str; 11] = [
 /// Whether it has all that a configuration needs. What it does not have must be as in plain hosts and switches, so that
 /// something new is not covered until it is named here.
 pub fn covers(config: &Config) -> bool {
-    let HostConfig { mtu, rto_min, ack_every, ack_delay, reordering, pace_credit, ref schedulers, .. } = config.host;
+    let HostConfig {
+        mtu,
+        rto_min,
+        ack_every,
+        ack_delay,
+        reordering,
+        pace_credit,
+        lost_retransmission,
+        ref schedulers,
+        ..
+    } = config.host;
     let own = HostConfig {
         rto_min,
         ack_every,
         ack_delay,
         reordering,
         pace_credit,
+        lost_retransmission,
         schedulers: schedulers.clone(),
         ..HostConfig::plain(mtu)
     };

@@ -1,6 +1,6 @@
 //! RACK-TLP of a sender, with every packet in a map, by the steps of RFC 8985.
 
-use super::{News, Ps, recovery::Answer};
+use super::{Answer, News, Ps};
 use std::collections::BTreeMap;
 
 /// A packet that was sent and that no cumulative acknowledgement covers.

@@ -1,6 +1,6 @@
 //! Loss recovery of a sender, with the fate of every packet in a map.
 
-use super::{News, Ps, rack::RackTlp};
+use super::{Answer, News, Ps, rack::RackTlp};
 use incast_cc::law;
 use std::collections::BTreeMap;
 
@@ -16,22 +16,6 @@ enum Fate {
     HeldAgain,
     Arrived,
     Lost,
-}
-
-/// What an answer says.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// The receiver refuses what is out of order.
-    pub negative: bool,
-    /// What it names beyond a gap: the packet that caused it, and what its SACK blocks have.
-    pub blocks: Vec<u32>,
-    /// The packet that caused it, and when that was sent.
-    pub position: u32,
-    pub stamp: Ps,
-    /// All below have arrived.
-    pub expected: u32,
-    /// The packet had arrived before.
-    pub duplicate: bool,
 }
 
 /// Each kind of recovery.

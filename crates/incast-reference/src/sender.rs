@@ -1,10 +1,6 @@
 //! One flow at its sender.
 
-use super::{
-    Content, Flow, News, Packet, Ps, frames,
-    link::GAP,
-    recovery::{Answer, Recovery},
-};
+use super::{Answer, Content, Flow, News, Packet, Ps, frames, link::GAP, recovery::Recovery};
 use incast_cc::{
     Feedback, Loss,
     registry::{Law, Underlay},
@@ -12,7 +8,7 @@ use incast_cc::{
 };
 use incast_sim::{
     Config, FlowSpec, base_path,
-    config::{ClassConfig, PaceCredit},
+    config::{ClassConfig, LostRetransmission, PaceCredit},
     engine::random::mix,
     sender::flow::ecmp_hash,
 };
@@ -67,6 +63,10 @@ pub struct Sender<'a> {
     limited_until: u32,
     /// When the last packet was sent, its size, and for how long it had been ready before.
     last_sent: Option<(Ps, u32, Ps)>,
+    /// When the last news came, less than half of the window was in the network or had just arrived.
+    underused: bool,
+    /// How often each packet was sent, and when last.
+    transmissions: BTreeMap<u32, (u32, Ps)>,
     /// Since when window, data and credit have let a packet go, if they do.
     able: Option<Ps>,
     /// When pacing allows the next packet.
@@ -144,6 +144,8 @@ impl<'a> Sender<'a> {
             rtt: None,
             limited_until: 0,
             last_sent: None,
+            transmissions: BTreeMap::new(),
+            underused: false,
             able: None,
             due: 0,
             held: 0,
@@ -245,6 +247,7 @@ impl<'a> Sender<'a> {
         let is_empty = stage.queue.is_empty();
         packet.stamp = now;
         let Content::Data { position, .. } = packet.content else { return None };
+        self.transmissions.entry(position).and_modify(|(_, last)| *last = now);
         let was_idle = self.recovery.outstanding() == 0;
         let is_new = self.recovery.leave(position, now);
         if was_idle && self.recovery.outstanding() > 0 {
@@ -372,6 +375,8 @@ impl<'a> Sender<'a> {
         } else {
             self.recovery.sent(now);
         }
+        let count = self.transmissions.get(&position).map_or(0, |(count, _)| *count);
+        self.transmissions.insert(position, (count + 1, now));
         self.ignores_window = false;
         self.law.on_sent(Time::from_ps(now), payload);
         let due = self.able.unwrap_or(now).max(due);
@@ -444,7 +449,7 @@ impl<'a> Sender<'a> {
             in_flight,
             rtt: Time::from_ps(rtt),
             held: Time::from_ps(held),
-            app_limited: acked_before > self.limited_until,
+            app_limited: self.underused || acked_before > self.limited_until,
             nothing_to_send,
             endpoint_delay: Some(Time::from_ns(endpoint_ns).min(Time::from_ps(rtt - held))),
             hops: Some(hops),
@@ -459,6 +464,8 @@ impl<'a> Sender<'a> {
         }
         self.plan_gap(now);
         if !arrived.is_empty() {
+            let used = u64::from(self.recovery.outstanding()) + arrived.len() as u64;
+            self.underused = u128::from(2 * used * self.mtu()) < u128::from(self.law.window());
             (self.backoff, self.probed) = (0, false);
         }
         !arrived.is_empty()
@@ -466,6 +473,16 @@ impl<'a> Sender<'a> {
 
     fn srtt(&self) -> Ps {
         self.rtt.map_or(0, |(smoothed, _)| smoothed)
+    }
+
+    /// When the latest of the retransmissions among these packets was sent, where each packet is sent again by itself and a lost
+    /// retransmission counts (RFC 5681, section 4.3).
+    fn resent(&self, lost: &[u32]) -> Option<Time> {
+        let counts = self.config.host.lost_retransmission == LostRetransmission::NewLoss;
+        let goes_back = matches!(self.recovery, Recovery::GoBackN(_));
+        let times = lost.iter().filter_map(|packet| self.transmissions.get(packet));
+        let again = times.filter(|(count, _)| *count > 1 && counts && !goes_back).map(|(_, last)| *last);
+        again.max().map(Time::from_ps)
     }
 
     fn report_loss(&mut self, now: Ps, lost: &[u32], repaired: Option<u32>) {
@@ -477,6 +494,7 @@ impl<'a> Sender<'a> {
             position: self.position(*first),
             next: self.position(self.recovery.unsent()),
             in_flight: self.in_flight(),
+            resent: self.resent(lost),
         };
         self.law.on_loss(&loss);
     }

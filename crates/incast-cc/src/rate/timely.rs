@@ -63,7 +63,7 @@ crate::choice! {
         /// after it (HPCC's simulator). Where packets are lost, that is later.
         Sequence = "sequence",
         /// At each acknowledgement (the authors' routine).
-        Acknowledgement = "acknowledgement",
+        Acknowledgement = "ack",
     }
 }
 
@@ -172,9 +172,9 @@ rate_parameters!(Parameters {
     },
     update: Update {
         doc: "When the rate is updated.",
-        default: "\"round-trip\"; paper, patched: \"segment\"; hpcc-lineage: \"sequence\"; routine: \"acknowledgement\"",
+        default: "\"round-trip\"; paper, patched: \"segment\"; hpcc-lineage: \"sequence\"; routine: \"ack\"",
         value: |_| Update::RoundTrip,
-        source: "HPCC's simulator has \"sequence\"; \"segment\" is SIGCOMM 2015; \"acknowledgement\" is the authors' routine"
+        source: "HPCC's simulator has \"sequence\"; \"segment\" is SIGCOMM 2015; \"ack\" is the authors' routine"
     },
     segment: Bytes {
         doc: "Payload bytes of a segment, with updates by segment.",
@@ -779,7 +779,9 @@ mod tests {
         // The same instant: no step.
         close(at(&mut law, 105, 100), 5.0125 * GBPS);
         // The fifth fall in a row, not the fourth.
-        (96..=99).rev().for_each(|rtt| drop(at(&mut law, 300 - rtt, rtt)));
+        for rtt in (96..=99).rev() {
+            at(&mut law, 300 - rtt, rtt);
+        }
         let before = law.rate;
         close(at(&mut law, 300, 95), before + 0.05 * GBPS);
         // 20 ms is 20 T_high: 0.8 * 0.95 would go.
@@ -826,7 +828,7 @@ mod tests {
         updates(&mut law, &[5000.0; 100]);
         close(law.rate, 100e6);
         law.on_timeout(Time::ZERO, 0);
-        law.on_loss(&Loss { now: Time::ZERO, lost_bytes: 1, position: 0, next: 1, in_flight: 0 });
+        law.on_loss(&Loss { now: Time::ZERO, lost_bytes: 1, position: 0, next: 1, in_flight: 0, resent: None });
         assert_eq!((law.pacing_rate(), law.window()), (Some(Rate::from_bps(100_000_000)), u64::MAX));
         let limited = flow(&[("in_flight", "rate-bdp")]);
         assert_eq!(limited.window(), 12_500);

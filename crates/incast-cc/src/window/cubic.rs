@@ -165,6 +165,8 @@ pub struct Cubic {
     smoothed_rtt: Time,
     /// The last reduction: what was sent before it lies below this position and cannot cause another.
     reduction_end: u64,
+    /// When it was; a retransmission that was sent since then can.
+    reduced: Time,
     /// Everything below is acknowledged.
     acked: u64,
     beta: f64,
@@ -265,7 +267,7 @@ impl Cubic {
 
     /// A loss, or a mark; `next` is the first position never sent, and `least` what is left of the window at least
     /// (RFC 9438, figure 5).
-    fn reduce(&mut self, next: u64, least: f64) {
+    fn reduce(&mut self, now: Time, next: u64, least: f64) {
         self.max = next_max(self.window, self.max, self.beta, self.fast_convergence);
         self.prior = self.window;
         let left = self.flight(next) * self.beta;
@@ -274,7 +276,7 @@ impl Cubic {
         self.stage =
             if self.window < self.threshold { Stage::SlowStart } else { Stage::Entering { after_loss: true } };
         self.cause = Cause::Loss;
-        self.reduction_end = next;
+        (self.reduction_end, self.reduced) = (next, now);
     }
 
     fn first_slow_start(&mut self, mut hystart: HyStart, feedback: &Feedback<'_>) {
@@ -379,6 +381,7 @@ impl SenderLaw for Cubic {
             stage,
             smoothed_rtt: Time::ZERO,
             reduction_end: 0,
+            reduced: Time::ZERO,
             acked: 0,
             beta: parameters.beta,
             steepness: parameters.steepness * mss,
@@ -405,7 +408,7 @@ impl SenderLaw for Cubic {
         // it ends at `reduction_end`. No mark grows the window (RFC 3168, section 6.1.2).
         if self.ecn && feedback.marked > 0 {
             if self.acked > self.reduction_end {
-                self.reduce(feedback.next, self.mss);
+                self.reduce(feedback.now, feedback.next, self.mss);
             }
             return;
         }
@@ -421,12 +424,12 @@ impl SenderLaw for Cubic {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        if loss.position >= self.reduction_end {
-            self.reduce(loss.next, self.min_window());
+        if loss.is_new(self.reduction_end, self.reduced) {
+            self.reduce(loss.now, loss.next, self.min_window());
         }
     }
 
-    fn on_timeout(&mut self, _now: Time, next: u64) {
+    fn on_timeout(&mut self, now: Time, next: u64) {
         // Of timeouts in a row only the first sets ssthresh (RFC 5681, section 3.1).
         if self.cause != Cause::Timeout || self.acked >= self.reduction_end {
             self.prior = self.window;
@@ -435,7 +438,7 @@ impl SenderLaw for Cubic {
         self.window = self.window.min(self.mss);
         self.stage = Stage::SlowStart;
         self.cause = Cause::Timeout;
-        self.reduction_end = next;
+        (self.reduction_end, self.reduced) = (next, now);
     }
 
     #[inline]
@@ -474,7 +477,7 @@ mod tests {
     }
 
     fn lose(law: &mut Cubic, position: u64, next: u64) {
-        law.on_loss(&Loss { now: Time::ZERO, lost_bytes: MSS, position, next, in_flight: 0 });
+        law.on_loss(&Loss { now: Time::ZERO, lost_bytes: MSS, position, next, in_flight: 0, resent: None });
     }
 
     #[test]

@@ -108,6 +108,8 @@ pub struct Dctcp {
     counted: f64,
     /// The last reduction: what was sent before it lies below this position and cannot cause another.
     reduction_end: u64,
+    /// When it was; a retransmission that was sent since then can.
+    reduced: Time,
     /// The window before that reduction.
     before: f64,
     cause: Cause,
@@ -177,13 +179,14 @@ impl Dctcp {
         }
     }
 
-    /// Sets ssthresh, and the window if that is lower; `next` is the first position never sent.
-    fn reduce(&mut self, cause: Cause, threshold: f64, window: f64, next: u64) {
+    /// Sets ssthresh, and the window if that is lower; `next` is the first position never sent
+    /// at that time.
+    fn reduce(&mut self, cause: Cause, threshold: f64, window: f64, (next, now): (u64, Time)) {
         self.threshold = threshold;
         self.window = self.window.min(window);
         self.counted = 0.0;
         self.cause = cause;
-        self.reduction_end = next;
+        (self.reduction_end, self.reduced) = (next, now);
     }
 
     /// An acknowledgement in CWR, which ends when something sent after its start is acknowledged (Linux).
@@ -233,6 +236,7 @@ impl SenderLaw for Dctcp {
             observation_end: 0,
             counted: 0.0,
             reduction_end: 0,
+            reduced: Time::ZERO,
             before: window,
             cause: Cause::Mark,
             acked: 0,
@@ -265,7 +269,7 @@ impl SenderLaw for Dctcp {
                     after_mark(self.window, self.alpha)
                 };
                 let window = left.max(self.min_window).min(self.window);
-                self.reduce(Cause::Mark, window, window, feedback.next);
+                self.reduce(Cause::Mark, window, window, (feedback.next, feedback.now));
                 if self.cwr {
                     let flight = feedback.in_flight + feedback.acked_bytes;
                     let reduction = Reduction::new(window as u64, flight, feedback.in_flight, self.mss as u64);
@@ -281,7 +285,7 @@ impl SenderLaw for Dctcp {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        let sent_before_reduction = loss.position < self.reduction_end;
+        let sent_before_reduction = !loss.is_new(self.reduction_end, self.reduced);
         if sent_before_reduction && self.cause != Cause::Mark {
             return;
         }
@@ -289,17 +293,17 @@ impl SenderLaw for Dctcp {
             self.before = self.window;
         }
         let window = after_loss(self.flight(loss.next, self.before), self.min_window);
-        self.reduce(Cause::Loss, window, window, loss.next);
+        self.reduce(Cause::Loss, window, window, (loss.next, loss.now));
         // Recovery takes its place.
         self.reduction = None;
     }
 
-    fn on_timeout(&mut self, _now: Time, next: u64) {
+    fn on_timeout(&mut self, now: Time, next: u64) {
         // Of timeouts in a row only the first sets ssthresh (RFC 5681, section 3.1).
         let repeated = self.cause == Cause::Timeout && self.acked < self.reduction_end;
         let threshold =
             if repeated { self.threshold } else { after_loss(self.flight(next, self.window), self.min_window) };
-        self.reduce(Cause::Timeout, threshold, self.mss, next);
+        self.reduce(Cause::Timeout, threshold, self.mss, (next, now));
         self.reduction = None;
     }
 
@@ -347,7 +351,7 @@ mod tests {
     }
 
     fn lose(law: &mut Dctcp, position: u64, next: u64) {
-        law.on_loss(&Loss { now: Time::ZERO, lost_bytes: MSS, position, next, in_flight: 0 });
+        law.on_loss(&Loss { now: Time::ZERO, lost_bytes: MSS, position, next, in_flight: 0, resent: None });
     }
 
     #[test]
@@ -522,6 +526,6 @@ mod tests {
 
     #[test]
     fn state_is_small() {
-        assert!(size_of::<Dctcp>() <= 120, "{}", size_of::<Dctcp>());
+        assert!(size_of::<Dctcp>() <= 128, "{}", size_of::<Dctcp>());
     }
 }

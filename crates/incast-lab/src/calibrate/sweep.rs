@@ -5,12 +5,14 @@
 //! single sender can overload it.
 
 use incast_cc::{
+    Path,
     law::{Framing, Recovery},
     parameters::Raw,
+    path::DEFAULT_RTO_MIN,
     registry::{LawParameters, UnderlayParameters},
 };
 use incast_sim::{
-    Config, ConfigError, FlowSpec, base_path,
+    Config, ConfigError, FlowSpec, base_path_of,
     config::{ClassConfig, Ecn, HostConfig, Probes, Size, SwitchConfig, Ties, Wire},
     engine::random::Stream,
     fabric::format::Format,
@@ -85,6 +87,13 @@ const WARM_UP: u64 = 10;
 /// Purpose of the streams of arrivals, beside those of workloads.
 const ARRIVALS: u32 = 0x1100;
 
+/// Frames of the sources. Their acknowledgements have the 12 bytes of a SACK block, as when the table was made that kernels are
+/// built with: a sweep of the same numbers gives that table.
+fn format() -> Format {
+    let tcp = Format::of(Framing::Tcp);
+    Format { control: tcp.control + 12, blocks: false, ..tcp }
+}
+
 impl Sweep {
     /// Every combination, in a fixed order.
     pub fn points(&self) -> Vec<Point> {
@@ -110,7 +119,7 @@ impl Sweep {
         let port = topology
             .find_port("s0->s1")
             .ok_or_else(|| ConfigError::value("the fabric of the sweep", "no port s0->s1", "a dumbbell"))?;
-        let path = base_path(&topology, self.mtu, Framing::Tcp);
+        let path = self.path(&topology);
         let rtt = path.base_rtt;
         let end = rtt.saturating_mul(u64::from(self.rtts) + WARM_UP);
         let flows = self.flows(point, path.wire_mss, end);
@@ -135,7 +144,7 @@ impl Sweep {
                 law,
                 law_at: Vec::new(),
                 recovery: Recovery::GoBackN,
-                format: Format::of(Framing::Tcp),
+                format: format(),
                 priority: 0,
                 ack_priority: None,
                 notification_priority: 0,
@@ -195,12 +204,16 @@ impl Sweep {
         flows
     }
 
+    fn path(&self, topology: &Topology) -> Path {
+        base_path_of(topology, self.mtu, DEFAULT_RTO_MIN, &format(), incast_sim::packet::GAP)
+    }
+
     /// Base round-trip time of the fabric.
     pub fn base_rtt(&self) -> Option<Time> {
         let bottleneck = Link { rate: self.rate, delay: self.delay, loss: 0.0 };
         let host_link = Link { rate: Rate::from_bps(self.rate.bps().saturating_mul(2)), ..bottleneck };
         let topology: Topology = Dumbbell { left: 1, right: 1, host_link, bottleneck }.build().ok()?;
-        Some(base_path(&topology, self.mtu, Framing::Tcp).base_rtt)
+        Some(self.path(&topology).base_rtt)
     }
 }
 

@@ -319,7 +319,11 @@ impl SelectiveRepeat {
     /// A packet in flight is lost.
     fn lose(&mut self, packet: u32, result: &mut Acked) {
         let place = self.place(packet);
-        self.entries[place].state = State::Lost;
+        let Entry { sent, state } = &mut self.entries[place];
+        *state = State::Lost;
+        if sent.again {
+            result.resent = result.resent.max(Some(Time::from_ps(sent.stamp)));
+        }
         self.in_flight -= 1;
         self.lost.push_back(packet);
         if result.lost == 0 {

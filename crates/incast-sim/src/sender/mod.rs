@@ -23,7 +23,7 @@ use crate::{
     packet::{Kind, Packet, Telemetry},
     probe::RateSample,
     recovery::{Ack, Acked, LossRecovery, Purpose, Scoreboard, TimerEvent},
-    settings::{Class, Settings},
+    settings::{Class, Settings, host::LostRetransmission},
 };
 use incast_cc::{
     Cnp, Feedback, Loss,
@@ -67,6 +67,8 @@ pub struct Sender {
     reminded: bool,
     /// The connection is not open yet.
     pub opening: bool,
+    /// At the last acknowledgement less than half of the window was used: since then something else has limited the flow.
+    underused: bool,
     /// Round trips begin where packets enter the underlay, not where they leave it.
     rtt_with_hold: bool,
     /// Its place at the NIC.
@@ -152,6 +154,7 @@ impl Sender {
             flow_acks: class.transport.acknowledges == Acknowledges::Flows,
             reminded: class.transport.reminded,
             opening: false,
+            underused: false,
             rtt_with_hold: class.arrangement.is_some_and(|arrangement| arrangement.rtt_with_hold),
             ack_stage: stage.filter(|_| class.arrangement.is_some_and(by_acks)),
             held: stage.map(|stage| Box::new(Held::new(stage))),
@@ -308,7 +311,7 @@ impl Sender {
                 next: self.flow.position(scoreboard.unsent(), mtu),
                 in_flight: self.in_flight(mtu),
                 rtt,
-                app_limited: self.pacer.is_app_limited(before),
+                app_limited: self.underused || self.pacer.is_app_limited(before),
                 nothing_to_send,
                 held,
                 endpoint_delay: Some((ack.in_host() - hold).min(rtt - held)),
@@ -318,6 +321,11 @@ impl Sender {
                 tag,
             };
             self.on_feedback(&feedback, &acked, settings);
+            if acked.packets > 0 {
+                // What an underlay holds is not used.
+                let used = self.recovery.scoreboard.outstanding() + acked.packets;
+                self.underused = 2 * u64::from(used) * u64::from(mtu) < self.pacer.window();
+            }
         } else {
             // Window and rate are unchanged, but not the round trip.
             if self.pacer.has_gaps() && settings.classes[usize::from(self.flow.class)].updates_gap {
@@ -376,6 +384,7 @@ impl Sender {
                 position: self.flow.position(found.first_lost, mtu),
                 next: self.flow.position(self.recovery.scoreboard.unsent(), mtu),
                 in_flight: self.in_flight(mtu),
+                resent: found.resent.filter(|_| settings.host.lost_retransmission == LostRetransmission::NewLoss),
             });
             // Where whole flows are acknowledged, nothing would let a reduction go on.
             let is_gradual = settings.host.prr && !self.flow_acks && self.law.pacing_rate().is_none();

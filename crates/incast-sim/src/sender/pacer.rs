@@ -70,6 +70,12 @@ impl Pacer {
         self.gaps = true;
     }
 
+    /// Payload bytes that may be in flight.
+    #[inline]
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+
     /// There are gaps between packets.
     #[inline]
     pub fn has_gaps(&self) -> bool {

@@ -34,6 +34,8 @@ pub struct HostConfig {
     /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the
     /// highest arrival). With RACK-TLP it is DupThresh of RFC 8985.
     pub reordering: u32,
+    /// What laws are told of a retransmission that is lost.
+    pub lost_retransmission: LostRetransmission,
     /// In loss recovery, windows that laws have cut take effect by proportional rate reduction (RFC 6937). Not with
     /// laws that pace.
     pub prr: bool,
@@ -66,6 +68,7 @@ impl HostConfig {
             control_first: true,
             reordering: 3,
             prr: false,
+            lost_retransmission: LostRetransmission::NewLoss,
             schedulers: Vec::new(),
             pace_credit: PaceCredit::default(),
             give_up_after: None,
@@ -93,6 +96,17 @@ pub enum Echo {
     /// It has one flag for all of them, so that packets before a change of marks get an acknowledgement of their own
     /// (RFC 8257, section 3.2).
     Flag,
+}
+
+/// What a law is told of a retransmission that is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LostRetransmission {
+    /// That it is a new loss, for which the window is reduced again (RFC 5681, section 4.3; RFC 8985, section 3.4).
+    #[default]
+    NewLoss,
+    /// That it belongs to the recovery that goes on, as in Linux, which reduces the window once for each recovery.
+    SameRecovery,
 }
 
 /// How much of the time that a paced packet waits for others in the NIC its flow catches up on.

@@ -13,7 +13,7 @@ pub use crate::{
     },
     flow_control::config::{Alpha, Credits, Expiry, Headroom, Pfc, Threshold},
     routing::config::LoadBalancing,
-    settings::host::{Echo, HostClock, HostConfig, PaceCredit},
+    settings::host::{Echo, HostClock, HostConfig, LostRetransmission, PaceCredit},
     switch::{
         config::{Ecn, MarkAt, NotEct, RedAtRate, SwitchConfig},
         scheduler::config::Scheduling,

@@ -2,8 +2,13 @@
 
 use crate::common;
 use common::{MTU, OVERHEAD, flow, link, text};
+use incast_cc::parameters::Raw;
 use incast_sim::{
-    Config, FlowSpec, Outcome, config::PaceCredit, fabric::node::class, simulate, topology::SingleSwitch,
+    Config, FlowSpec, Outcome,
+    config::{Buffer, ClassConfig, PaceCredit},
+    fabric::node::class,
+    simulate,
+    topology::{Link, SingleSwitch},
 };
 use incast_units::{Rate, Time};
 use proptest::prelude::*;
@@ -170,4 +175,38 @@ fn only_a_wait_for_others_is_given_back() {
         simulate(config).expect("a run").flows[0].delivered
     };
     assert_eq!(run(PaceCredit::default()), run(PaceCredit::None));
+}
+
+/// RFC 9438, sections 4.2 and 5.8: CUBIC's curve stands still while a flow of a higher priority has the NIC for four seconds.
+/// Otherwise the window would be at the value of four seconds later with the first acknowledgement.
+#[test]
+fn a_curve_stands_still_while_a_flow_is_starved() {
+    let mut topology =
+        SingleSwitch { hosts: 3, link: Link { rate: Rate::from_bps(100_000_000), ..link(GBPS, Time::from_us(500)) } }
+            .build()
+            .expect("a topology");
+    topology.cables[2].link.rate = Rate::from_bps(50_000_000);
+    let (start, starved) = (Time::from_ms(3_000), Time::from_ms(4_000));
+    let class = |law, priority, parameters: &[(&str, Raw)]| ClassConfig {
+        priority,
+        ..common::class(&topology, MTU, law, parameters)
+    };
+    let classes = vec![class("constant-rate", 0, &[("rate", text("100Mbps"))]), class("cubic", 1, &[])];
+    let mut config = common::unlimited(topology);
+    config.classes = classes;
+    config.switch.priorities = 2;
+    config.switch.buffer = Buffer::PerPort { bytes: 100_000 };
+    config.flows = vec![
+        FlowSpec { class: 1, ..flow(0, 2, 1 << 40) },
+        FlowSpec { start, ..flow(0, 1, starved.as_secs_f64() as u64 * 12_500_000) },
+    ];
+    config.probes.rates = Some((Time::from_ms(10), 0));
+    config.end = start + starved + Time::from_ms(1_000);
+    let outcome = simulate(config).expect("a run");
+    let window = |at: Time| {
+        let mut samples = outcome.rates.iter().filter(|sample| sample.sequence == 0 && sample.time >= at);
+        samples.next().expect("a sample").window_bytes as f64
+    };
+    let (before, after) = (window(start), window(start + starved.mul_f64(1.04) + Time::from_ms(40)));
+    assert!(before > 10_000.0 && after < 1.25 * before, "{before} B, then {after} B");
 }

@@ -12,8 +12,9 @@ use incast_reference::Summary;
 use incast_sim::{
     Config, FlowSpec, base_path,
     config::{
-        Buffer, ClassConfig, Ecn, Headroom, HostConfig, Limit, LinkEvent, LoadBalancing, MarkAt, NotEct, PaceCredit,
-        Pfc, Probes, RedAtRate, Scheduling, Size, SwitchConfig, Threshold, Ties, Trim, Victim, Wire,
+        Buffer, ClassConfig, Ecn, Headroom, HostConfig, Limit, LinkEvent, LoadBalancing, LostRetransmission, MarkAt,
+        NotEct, PaceCredit, Pfc, Probes, RedAtRate, Scheduling, Size, SwitchConfig, Threshold, Ties, Trim, Victim,
+        Wire,
     },
     fabric::format::Format,
     outcome::Totals,
@@ -371,10 +372,13 @@ fn host() -> impl Strategy<Value = HostConfig> {
         1 => Just(PaceCredit::HalfPacket),
         1 => (0u16..5).prop_map(|packets| PaceCredit::Burst { packets })
     ];
-    (mtu, time(5_000..1_000_000), ack_every, time(1..20_000), 1u32..12, 0u64..100_000, pace_credit).prop_map(
-        |(mtu, rto_min, ack_every, ack_delay, reordering, ahead, pace_credit)| HostConfig {
+    let lost = proptest::sample::select(vec![LostRetransmission::NewLoss, LostRetransmission::SameRecovery]);
+    let senders = (pace_credit, lost);
+    (mtu, time(5_000..1_000_000), ack_every, time(1..20_000), 1u32..12, 0u64..100_000, senders).prop_map(
+        |(mtu, rto_min, ack_every, ack_delay, reordering, ahead, (pace_credit, lost_retransmission))| HostConfig {
             rto_min,
             pace_credit,
+            lost_retransmission,
             ack_every,
             ack_delay,
             reordering,

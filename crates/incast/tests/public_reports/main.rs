@@ -165,7 +165,7 @@ fn traffic_with_and_without_ecn_shares_a_queue_that_drops() {
         .replace("law=\"dctcp\", by_class={c={law=\"cubic\"}}", "law=\"cubic\", ecn=true, by_class={c={ecn=false}}");
     assert_ne!(text, same);
     for (text, drops, marked) in
-        [(&text, "pass", 0.0..0.05), (&same, "pass", 0.0..0.05), (&text, "drop", 0.95..1.0), (&same, "drop", 0.4..0.6)]
+        [(&text, "pass", 0.0..0.05), (&same, "pass", 0.0..0.05), (&text, "drop", 0.95..1.0), (&same, "drop", 0.4..0.7)]
     {
         let text = text.replace("ecn={", &format!("not_ect = \"{drops}\", ecn={{"));
         let (outcome, _) = run_text(&text);
@@ -285,7 +285,12 @@ fn a_lone_flow_fills_an_idle_link_under_every_law() {
                     // Polo sends an adjoint packet of 102 B on each round trip, on which there may be few others.
                     let path = run.path();
                     let packets = path.rate.bytes_in(path.base_rtt).get() / u64::from(path.wire_mss);
-                    let target = if name == "polo" && packets < 5 { 0.88 } else { target };
+                    // Credit and pulls come behind acknowledgements, which is no part of the round trip that windows fill.
+                    let target = match name {
+                        "polo" if packets < 5 => 0.88,
+                        "credit" | "ndp" if packets < 5 => 0.94,
+                        _ => target,
+                    };
                     if slowdown * target > 1.02 {
                         slow.push(format!("{name} at {gbps} Gbit/s, {mtu} B, {delay}: {slowdown:.3}"));
                     }
@@ -463,7 +468,7 @@ fn paces_of_a_nic_are_kept_beside_others() {
 #[test]
 fn a_lost_acknowledgement_behind_a_gap_is_no_lost_packet() {
     let again = |path: &str| {
-        let sets = [("topology.path", &*format!("tests/public_reports/{path}")), ("grid", "{}"), ("duration", "20ms")];
+        let sets = [("topology.path", path), ("grid", "{}"), ("duration", "20ms")];
         let again = |(_, _, outcome): (String, Run, Outcome)| outcome.flows[0].retransmitted_bytes as f64;
         outcomes("lost-acks-behind-a-gap.toml", &sets).into_iter().map(again).collect::<Vec<_>>()
     };
@@ -553,7 +558,9 @@ fn marks_leave_cubic_one_packet() {
 /// RFC 5681, equation 2, and RFC 3465, section 2.3: after a timeout an acknowledgement adds one packet at the most.
 #[test]
 fn an_acknowledgement_after_a_timeout_adds_a_packet() {
-    for (name, before) in [("cubic-acks-lost-in-an-outage.toml", 202), ("dctcp-acks-lost-in-an-outage.toml", 164)] {
+    for (name, before) in
+        [("cubic-acks-lost-in-an-outage.toml", 200..205), ("dctcp-acks-lost-in-an-outage.toml", 160..168)]
+    {
         let first = |limit: &str| {
             let law = name.split('-').next().expect("a law");
             let (_, run, outcome) = outcomes(name, &[(&format!("scheme.{law}.slow_start_limit"), limit)]).remove(0);
@@ -562,6 +569,27 @@ fn an_acknowledgement_after_a_timeout_adds_a_packet() {
             let windows: Vec<u64> = samples.map(|sample| sample.window_bytes / u64::from(run.mtu())).collect();
             *windows.iter().find(|window| **window > 1).expect("it goes on")
         };
-        assert_eq!((first("\"none\""), first("\"after-timeout\"")), (before, 2), "{name}");
+        let (without, with) = (first("\"none\""), first("\"after-timeout\""));
+        assert!(before.contains(&without) && with == 2, "{name}: {without} and {with}");
+    }
+}
+
+/// NTAP/rfc8312bis#87; RFC 5681, section 4.3, RFC 8985, section 3.4: the loss of a retransmission is a second indication of
+/// congestion. Linux reduces once for each recovery.
+#[test]
+fn a_lost_retransmission_is_a_new_loss() {
+    let windows = |lost: &str| -> Vec<(String, u64)> {
+        let at = |outcome: &Outcome| {
+            let mut samples = outcome.rates.iter().filter(|sample| sample.time >= Time::from_us(1_500));
+            samples.next().expect("samples").window_bytes / 1_000
+        };
+        let runs = outcomes("lost-retransmission.toml", &[("host.lost_retransmission", lost)]);
+        runs.iter().map(|(scheme, _, outcome)| (scheme.clone(), at(outcome))).collect()
+    };
+    let (twice, once) = (windows("new-loss"), windows("same-recovery"));
+    for (scheme, kilobytes) in [("cubic", (60..66, 86..94)), ("dctcp", (31..36, 62..68))] {
+        let of = |windows: &[(String, u64)]| windows.iter().find(|(name, _)| name == scheme).expect("a scheme").1;
+        let (twice, once) = (of(&twice), of(&once));
+        assert!(kilobytes.0.contains(&twice) && kilobytes.1.contains(&once), "{scheme}: {twice} and {once} KB");
     }
 }

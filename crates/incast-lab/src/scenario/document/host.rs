@@ -1,7 +1,7 @@
 //! `[host]`.
 
 use incast_cc::{law::Recovery, path::DEFAULT_RTO_MIN};
-use incast_sim::config::{Echo, PaceCredit};
+use incast_sim::config::{Echo, LostRetransmission, PaceCredit};
 use incast_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,8 @@ pub struct Host {
     /// in any order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordering: Option<u32>,
+    /// What the loss of a retransmission is to a law, where packets are sent again selectively.
+    pub lost_retransmission: LostRetransmission,
     /// In loss recovery, the window that a law has cut takes effect over a round trip, by proportional rate reduction
     /// (RFC 6937). Not with laws that pace.
     pub prr: bool,
@@ -80,6 +82,7 @@ impl Default for Host {
             pace_credit: PaceCredit::default(),
             reordering: None,
             prr: false,
+            lost_retransmission: LostRetransmission::NewLoss,
             path_penalty: None,
             recovery: None,
             frames: None,

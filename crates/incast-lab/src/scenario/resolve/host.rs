@@ -32,6 +32,7 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path, hosts: u32
         pace_credit: host.pace_credit,
         reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
         prr: host.prr,
+        lost_retransmission: host.lost_retransmission,
         schedulers: Vec::new(),
         give_up_after: None,
         path_penalty: host.path_penalty.unwrap_or(true),
