@@ -590,7 +590,7 @@ impl SenderLaw for Bbr {
     #[inline]
     fn on_sent(&mut self, now: Time, bytes: u32) {
         let law = &mut *self.0;
-        if law.delivery.in_flight() == 0 && law.delivery.is_app_limited() {
+        if law.delivery.restarts(now, bytes, law.pace, law.rtprop) {
             law.idle_restart = true;
             law.aggregation.restart(now);
             if matches!(law.state, State::ProbeBw { .. }) {

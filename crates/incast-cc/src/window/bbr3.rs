@@ -868,7 +868,7 @@ impl SenderLaw for Bbr3 {
     #[inline]
     fn on_sent(&mut self, now: Time, bytes: u32) {
         let law = &mut *self.0;
-        if law.delivery.in_flight() == 0 && law.delivery.is_app_limited() {
+        if law.delivery.restarts(now, bytes, law.pace, law.min_rtt) {
             law.idle_restart = true;
             law.aggregation.restart(now);
             match law.state {

@@ -126,6 +126,22 @@ impl DeliveryRate {
         self.app_limited = self.delivered.saturating_add(self.in_flight).max(1);
     }
 
+    /// A packet of a flow that sends `pace` bytes per second is sent after an idle time: nothing was in flight, as the flow had
+    /// nothing to send, or as for longer than `least_rtt` and the packet's gap something else kept it from sending (flows of a
+    /// higher priority, a pause), which then counts as application-limited, too.
+    #[inline]
+    pub fn restarts(&mut self, now: Time, bytes: u32, pace: f64, least_rtt: Time) -> bool {
+        if self.in_flight > 0 {
+            return false;
+        }
+        let gap = Time::from_ps((f64::from(bytes) * 1e12 / pace.max(1.0)) as u64);
+        let idle_from = self.delivered_time.saturating_add(least_rtt).saturating_add(gap);
+        if self.delivered > 0 && now > idle_from && !self.is_app_limited() {
+            self.mark_app_limited();
+        }
+        self.is_app_limited()
+    }
+
     /// `bytes` were sent.
     #[inline]
     pub fn on_sent(&mut self, now: Time, bytes: u32) {
@@ -329,6 +345,23 @@ mod tests {
         estimator.on_sent(at(1000), MSS as u32);
         let sample = estimator.on_ack(&ack(at(1010), RTT, 0), u64::MAX, RTT);
         assert_eq!(rate(sample), 1e8);
+    }
+
+    #[test]
+    fn a_flow_restarts_after_an_application_or_others_kept_it_from_sending() {
+        // A gap of 5 us.
+        let (bytes, pace) = (MSS as u32, MSS as f64 * 2e5);
+        let after = |us, limited: bool| {
+            let mut estimator = DeliveryRate::new(Time::ZERO);
+            estimator.on_sent(at(0), bytes);
+            assert!(!estimator.restarts(at(9), bytes, pace, RTT), "something is in flight");
+            estimator.on_ack(&Feedback { nothing_to_send: limited, ..ack(at(10), RTT, 0) }, u64::MAX, RTT);
+            (estimator.restarts(at(us), bytes, pace, RTT), estimator.is_app_limited())
+        };
+        assert_eq!(after(11, true), (true, true), "the application");
+        assert_eq!((after(25, false), after(26, false)), ((false, false), (true, true)), "longer than gap and RTT");
+        let mut first = DeliveryRate::new(Time::ZERO);
+        assert!(!first.restarts(at(1000), bytes, pace, RTT), "the first packet of a flow");
     }
 
     #[test]
