@@ -66,7 +66,9 @@ def queue(
         for name, (times, values) in series.items():
             axis.plot(times, values, **its_looks[name].line(name))
         axis.set_xlabel("time (ms)")
-        axis.set_ylabel(f"queue of {shown} (KB)")
+        # The port's name may be longer than the axis is high.
+        axis.set_title(shown)
+        axis.set_ylabel("queue (KB)")
         legend(made, [axis], its_looks)
     return made
 

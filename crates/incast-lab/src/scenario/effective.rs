@@ -15,6 +15,7 @@ pub fn table(point: &Point) -> Table {
     for key in ["ecn", "pfc", "scheduler"] {
         flatten(table.get_mut("switch").and_then(|switch| switch.get_mut(key)));
     }
+    flatten(table.get_mut("host").and_then(|host| host.get_mut("pace_credit")));
     if let Some(Value::Array(workloads)) = table.get_mut("workload") {
         for (workload, written) in workloads.iter_mut().zip(&point.document.workload) {
             flatten(Some(workload));
@@ -78,7 +79,9 @@ fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
         table.insert("switch".into(), switch);
     }
     if written.host.is_some() {
-        table.insert("host".into(), Value::try_from(&resolved.merged.1).unwrap_or_else(|_| Value::Table(Table::new())));
+        let mut host = Value::try_from(&resolved.merged.1).unwrap_or_else(|_| Value::Table(Table::new()));
+        flatten(host.get_mut("pace_credit"));
+        table.insert("host".into(), host);
     }
     Value::Table(table)
 }
