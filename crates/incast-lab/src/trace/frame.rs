@@ -515,7 +515,7 @@ pub(super) mod tests {
         assert_eq!(u32::from_be_bytes([bytes[38], bytes[39], bytes[40], bytes[41]]), 3 * 1448 + 1);
         // The sum over a header with its checksum is all ones.
         assert_eq!(ones_complement(0, &bytes[14..34]), 0xffff);
-        // An acknowledgement of packet 5 while 3 is missing names 5; one in order has nothing to add.
+        // An acknowledgement of packet 5 while 3 is missing has a block of it; one in order has none.
         let ack = PacketFacts {
             kind: Kind::Ack,
             wire: 82,
@@ -528,7 +528,14 @@ pub(super) mod tests {
         let bytes = frame(&PacketFacts { report: (1, 1), ..ack }, &CONTEXT, None);
         assert_eq!((bytes.len(), bytes[47] & 0x40), (82, 0x40));
         assert_eq!(bytes[66..70], [1, 1, 5, 10]);
-        assert_eq!(frame(&PacketFacts { packets: 6, ..ack }, &CONTEXT, None)[66..78], [1; 12]);
+        // Two blocks: 4 and 5, and 1 before the missing 2 and 3.
+        let both = Blocks { before: 1, after: 0, gap: 2, length: 1 };
+        let bytes = frame(&PacketFacts { wire: 90, packets: 1, blocks: Some(both), ..ack }, &CONTEXT, None);
+        let edges = bytes[70..86].chunks_exact(4).map(|edge| u32::from_be_bytes([edge[0], edge[1], edge[2], edge[3]]));
+        assert_eq!(bytes[66..70], [1, 1, 5, 18]);
+        assert_eq!(edges.map(|edge| edge / 1448).collect::<Vec<_>>(), [4, 6, 1, 2]);
+        let in_order = frame(&PacketFacts { wire: 70, packets: 6, blocks: None, ..ack }, &CONTEXT, None);
+        assert_eq!((in_order.len(), in_order[46] >> 4), (70, 8), "no option beside the time stamps");
         // Beyond the last, short packet there is nothing.
         let bytes = frame(&PacketFacts { packets: 10, position: 9, ..ack }, &CONTEXT, None);
         assert_eq!(u32::from_be_bytes([bytes[42], bytes[43], bytes[44], bytes[45]]), 14_001);
