@@ -172,7 +172,7 @@ rate_parameters!(Parameters {
     },
     update: Update {
         doc: "When the rate is updated.",
-        default: "\"round-trip\"; paper, patched: \"segment\"; hpcc-lineage: \"sequence\"; routine: \"ack\"",
+        default: "\"round-trip\"; paper, patched: \"segment\"; lineage: \"sequence\"; routine: \"ack\"",
         value: |_| Update::RoundTrip,
         source: "HPCC's simulator has \"sequence\"; \"segment\" is SIGCOMM 2015; \"ack\" is the authors' routine"
     },
