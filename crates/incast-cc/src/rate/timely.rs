@@ -172,7 +172,7 @@ rate_parameters!(Parameters {
     },
     update: Update {
         doc: "When the rate is updated.",
-        default: "\"round-trip\"; paper, patched: \"segment\"; lineage: \"sequence\"; routine: \"ack\"",
+        default: "\"round-trip\"; others by variant and profile (docs/timely.md)",
         value: |_| Update::RoundTrip,
         source: "HPCC's simulator has \"sequence\"; \"segment\" is SIGCOMM 2015; \"ack\" is the authors' routine"
     },
