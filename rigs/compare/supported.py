@@ -22,6 +22,8 @@ HOST = {
     "timer_tick": ["1ms"],
     "handshake": [True],
     "frames": {"header": ["66B"], "control": ["66B"], "min_size": ["60B"]},
+    "lost_retransmission": ["same-recovery"],
+    "pace_credit": ["half-packet"],
     "recovery": [None, "rack-tlp", "selective-repeat"], "prr": [None, False, True],
     "response_delay": ["0ps"],
     "notification_delay": ["0ps"],
@@ -68,9 +70,10 @@ def laws(mtu, base_rtt):
             "idle_after": [f"{max(10**9, 4 * base_rtt)}ps"],
         },
         "dctcp": {"gain": [0.0625], "initial_alpha": [1], "min_window": [f"{2 * mtu}B"], "whole_packets": [True],
-                  "cwr": [None, False, True]},
+                  "cwr": [None, False, True], "slow_start_limit": ["none"]},
         "cubic": {
             "ecn": ANY, "beta": [0.7], "steepness": [0.4], "fast_convergence": [True], "hystart": [True],
+            "slow_start_limit": ["none"],
             "hystart_min_threshold": ["4ms"], "hystart_max_threshold": ["16ms"],
         },
         "bbr": {

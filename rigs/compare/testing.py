@@ -15,10 +15,11 @@ LAWS = {
         "max_decrease": 0.5, "max_increase": 1.0, "min_epoch": 2, "rule": "paper", "settle": 0, "slow_start": "epoch",
         "table": "calibrated", "target": 0.95,
     },
-    "dctcp": {"gain": 0.0625, "initial_alpha": 1.0, "min_window": "2.896KB", "whole_packets": True},
+    "dctcp": {"gain": 0.0625, "initial_alpha": 1.0, "min_window": "2.896KB", "whole_packets": True,
+             "slow_start_limit": "none"},
     "cubic": {
         "beta": 0.7, "ecn": False, "fast_convergence": True, "hystart": True, "hystart_max_threshold": "16ms",
-        "hystart_min_threshold": "4ms", "steepness": 0.4,
+        "hystart_min_threshold": "4ms", "slow_start_limit": "none", "steepness": 0.4,
     },
     "bbr": {
         "ack_aggregation": False, "btlbw_window": 10, "cwnd_gain": 2.0, "drain_gain": 0.75, "full_pipe_growth": 1.25,
@@ -52,6 +53,7 @@ def run_of(**changes):
             "ack_delay": "2ms", "ack_every": 2, "response_delay": "0ps", "control_first": True,
             "clock": {"drift_ppm": 0.0, "noise": "0ps", "offset": "0ps"}, "echo": "flag",
             "frames": {"control": "66B", "header": "66B", "min_size": "60B"}, "handshake": True, "mtu": "1448B",
+            "lost_retransmission": "same-recovery", "pace_credit": "half-packet",
             "notification_delay": "0ps", "quick_acks": 16, "rto_min": "10ms", "timer_tick": "1ms",
         },
         "scheme": [scheme("dctcp")],

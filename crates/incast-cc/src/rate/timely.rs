@@ -751,7 +751,10 @@ mod tests {
     #[test]
     fn the_routine_has_its_own_constants() {
         let resolve = |path: &Path, values: &[(&str, &str)]| {
-            Timely::resolve(path, &given(&[&[("variant", "routine")], values].concat())).expect("allowed").parameters.clone()
+            Timely::resolve(path, &given(&[&[("variant", "routine")], values].concat()))
+                .expect("allowed")
+                .parameters
+                .clone()
         };
         let scaled = resolve(&path(), &[]);
         assert_eq!((scaled.gain, scaled.decrease, scaled.update), (0.02, 0.8, Update::Acknowledgement));
@@ -761,7 +764,10 @@ mod tests {
         let paper = resolve(&elsewhere, &[("profile", "paper")]);
         assert_eq!((paper.low_threshold, paper.high_threshold), (Time::ZERO, Time::from_ms(1)));
         let scaled = resolve(&elsewhere, &[]);
-        assert_eq!((scaled.high_threshold, scaled.additive_increase), (Time::from_us(250), Rate::from_bps(100_000_000)));
+        assert_eq!(
+            (scaled.high_threshold, scaled.additive_increase),
+            (Time::from_us(250), Rate::from_bps(100_000_000))
+        );
         let own = resolve(&path(), &[("low_threshold", "50us"), ("update", "segment")]);
         assert_eq!((own.low_threshold, own.update), (Time::from_us(50), Update::Segment));
     }

@@ -21,7 +21,7 @@
 //! - RFC 9438's choice between FlightSize and cwnd in the reduction: the lesser of both.
 //! - HyStart++'s limit L on growth per acknowledgement is left out in the first slow start: it is 8 MSS where nothing is
 //!   paced, and an acknowledgement covers less unless others were lost. After a timeout there is one
-//!   ([`SlowStartLimit`]).
+//!   (`slow_start_limit`).
 //! - No response to spurious losses or timeouts (section 4.9 is optional).
 //! - A reduction never raises the window, which the lower bound of 2 MSS could do after a timeout.
 //! - Marks leave 1 MSS at the least, also those of a window of 1 MSS, for which RFC 3168, section 6.1.2, would have the
@@ -273,8 +273,7 @@ impl Cubic {
         let left = self.flight(next) * self.beta;
         self.threshold = left.max(self.min_window());
         self.window = self.window.min(left.max(least));
-        self.stage =
-            if self.window < self.threshold { Stage::SlowStart } else { Stage::Entering { after_loss: true } };
+        self.stage = if self.window < self.threshold { Stage::SlowStart } else { Stage::Entering { after_loss: true } };
         self.cause = Cause::Loss;
         (self.reduction_end, self.reduced) = (next, now);
     }

@@ -14,7 +14,7 @@
 //! - Marks arrive per packet, not through the delayed-ACK state machine of RFC 8257, section 3.2: that is the
 //!   receiver's affair. A coalesced acknowledgement counts its marked share.
 //! - RFC 3465's limit of 2 MSS per acknowledgement in slow start is left out, as hosts acknowledge few packets at once.
-//!   That of one MSS after a timeout is not ([`SlowStartLimit`]).
+//!   That of one MSS after a timeout is not (`slow_start_limit`).
 //! - Fast recovery keeps the window at ssthresh (as RFC 6675 does) in place of RFC 5681's inflation by duplicate ACKs.
 //! - A loss in a window that a mark has already cut is one congestion event (RFC 3168, section 6.1.2), but must end
 //!   like one of standard TCP (RFC 8257, section 3.5). So it lowers the window to half of what it was before the mark.
