@@ -384,7 +384,8 @@ fn claims(text: &mut String, footer: &Footer, extent: Extent) {
         .map(|(count, status)| format!("{count} {status}"))
         .chain((footer.not_run > 0).then(|| format!("{} of schemes that were not run", footer.not_run)))
         .collect();
-    let _ = writeln!(text, "\npublished numbers: {}", counts.join(", "));
+    text.push('\n');
+    paragraph(text, 0, &format!("published numbers: {}", counts.join(", ")), extent.width());
     let is_wide = extent == Extent::Wide;
     let mut points: Vec<&Map<String, Value>> = Vec::new();
     for claim in claims {
