@@ -62,6 +62,8 @@ pub struct Transport {
     /// The lifetime of a flow's tokens begins anew with each packet that it sends: it bounds for how long a sender may
     /// prefer other flows, not how many tokens are ahead of it.
     pub token_restarts: bool,
+    /// A token for a packet that was sent more recently than this ago is no loss of it.
+    pub not_lost_before: Time,
     /// Receivers remind senders that wait for them: a sender with nothing in flight runs no timer.
     pub reminded: bool,
     /// Senders need the incast degree of a flow ([`Opening::degree`]).
@@ -85,6 +87,7 @@ impl Transport {
             trimmable: false,
             in_any_order: false,
             token_restarts: false,
+            not_lost_before: Time::ZERO,
             reminded: false,
             incast_degree: false,
             priority: 0,

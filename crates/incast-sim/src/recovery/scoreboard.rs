@@ -138,6 +138,14 @@ impl Scoreboard {
         }
     }
 
+    /// When a packet that is in flight was last sent: selective repeat.
+    pub fn sent_at(&self, packet: u32) -> Option<Time> {
+        match self {
+            Self::Selective(send) => send.sent_at(packet).map(Time::from_ps),
+            Self::GoBackN(_) => None,
+        }
+    }
+
     /// It can send a tail loss probe now: selective repeat.
     #[inline]
     pub fn may_probe(&self) -> bool {

@@ -426,6 +426,18 @@ impl SelectiveRepeat {
         once.into_iter().chain(again).min()
     }
 
+    /// When a packet that is in flight was last sent.
+    pub(super) fn sent_at(&self, packet: u32) -> Option<u64> {
+        if !(self.acked..self.unsent).contains(&packet) {
+            return None;
+        }
+        match self.entry(packet).state {
+            State::InFlight => Some(self.entry(packet).sent.stamp),
+            State::Again => self.again.iter().rev().find(|again| again.packet == packet).map(|again| again.stamp),
+            State::Arrived | State::Held | State::Lost => None,
+        }
+    }
+
     /// Takes what was sent at `until` or before, and has not arrived, as lost.
     pub(super) fn on_overdue(&mut self, until: u64) -> Acked {
         let mut result = Acked::default();

@@ -572,10 +572,20 @@ impl Sender {
 
     /// A token of the receiver, perhaps for a certain packet.
     pub fn on_token(&mut self, now: Time, wanted: Option<u32>, lifetime: Time, settings: &Settings) {
-        if let Some(packet) = wanted {
+        if let Some(packet) = wanted
+            && !self.is_recent(now, packet, settings)
+        {
             self.on_resend(now, packet, 1, settings);
         }
         self.grants.add_token(now, lifetime, wanted);
+    }
+
+    /// A packet in flight was sent so recently that its receiver could not know of a loss. Then a token for it permits
+    /// the next packet, as one for a packet that was never sent does.
+    fn is_recent(&self, now: Time, packet: u32, settings: &Settings) -> bool {
+        let least = settings.classes[usize::from(self.flow.class)].transport.not_lost_before;
+        least > Time::ZERO
+            && self.recovery.scoreboard.sent_at(packet).is_some_and(|sent| now.saturating_sub(sent) < least)
     }
 
     /// The header of a packet came back, as a switch had no room for it: the packet is lost.

@@ -155,6 +155,19 @@ fn unequal_paths_are_no_losses() {
     }
 }
 
+/// What waits at its sender's NIC behind other flows is not lost: nothing is sent again where nothing is dropped.
+#[test]
+fn what_waits_at_its_sender_is_no_loss() {
+    for (hosts, delay) in [("8", "1us"), ("16", "1us"), ("8", "5us")] {
+        let sets = [("topology.hosts", hosts), ("topology.link.delay", delay)];
+        for (scheme, _, outcome) in outcomes("phost-all-to-all.toml", &sets) {
+            let again: u64 = outcome.flows.iter().map(|flow| flow.retransmitted_bytes).sum();
+            assert_eq!((again, outcome.totals.drops), (0, 0), "{scheme}, {hosts} hosts, {delay}");
+            assert!(outcome.flows.iter().all(|flow| flow.delivered.is_some()), "{scheme}, {hosts} hosts, {delay}");
+        }
+    }
+}
+
 /// Linux's RED and switches' WRED drop what cannot be marked where they would mark (FujiZ/ns-3 3). Where it passes, it
 /// leaves the marked flow nothing. Where it is dropped, a law shares the queue with itself with and without marks; DCTCP,
 /// which gives way to a mark by less than CUBIC does to a loss, then has nearly all.

@@ -59,7 +59,8 @@ crate::choice! {
     pub enum Timeouts {
         /// No less than the paper's are in RTTs, and t_p for each packet that the receiver waits for, of all flows: on
         /// longer paths, and in a queue at the receiver's port, what is on its way is not taken as lost. A token does
-        /// not expire while its own flow sends, and a slower sender has its own t_p.
+        /// not expire while its own flow sends, and a slower sender has its own t_p. A token for a packet that its sender
+        /// sent less than an RTT and `resend_timeout` ago permits the next one.
         Rtt = "rtt",
         /// As many t_p as printed, on any path.
         Literal = "literal",
@@ -152,6 +153,8 @@ pub struct Constants {
     lifetime: Time,
     window_timeout: Time,
     resend_timeout: Time,
+    /// A packet that was sent more recently than this ago is not lost.
+    not_lost_before: Time,
 }
 
 /// Priorities: control packets, data of short flows, other data.
@@ -220,13 +223,18 @@ impl SenderLaw for Phost {
             };
             Period::of(time).time()
         };
+        let resend_timeout = wait(parameters.resend_timeout);
         Ok(Arc::new(Constants {
             packet: packet.max(Time::from_ps(1)),
             free: parameters.free_tokens.get().div_ceil(mss),
             mss,
             lifetime: Period::of(packet.mul_f64(parameters.token_expiry)).time(),
             window_timeout: wait(parameters.window_timeout),
-            resend_timeout: wait(parameters.resend_timeout),
+            resend_timeout,
+            not_lost_before: match parameters.timeouts {
+                Timeouts::Rtt => path.base_rtt.saturating_add(resend_timeout),
+                Timeouts::Literal => Time::ZERO,
+            },
             parameters,
         }))
     }
@@ -243,6 +251,7 @@ impl SenderLaw for Phost {
             trimmable: false,
             in_any_order: true,
             token_restarts: constants.parameters.timeouts == Timeouts::Rtt,
+            not_lost_before: constants.not_lost_before,
             reminded: false,
             priority: LONG,
             control_priority: Some(0),
