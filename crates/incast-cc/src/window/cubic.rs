@@ -423,7 +423,9 @@ impl SenderLaw for Cubic {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        if loss.is_new(self.reduction_end, self.reduced) {
+        // The retransmissions of a timeout are no news of it (RFC 6675, section 5.1).
+        let reduced = if self.cause == Cause::Timeout { Time::MAX } else { self.reduced };
+        if loss.is_new(self.reduction_end, reduced) {
             self.reduce(loss.now, loss.next, self.min_window());
         }
     }
@@ -636,6 +638,32 @@ mod tests {
         };
         assert_eq!(after(&[]), [2_000, 3_000, 6_000], "one MSS until all before the timeout is acknowledged");
         assert_eq!(after(&[("slow_start_limit", Raw::Text("none".into()))])[0], 61_000);
+    }
+
+    #[test]
+    fn a_lost_retransmission_counts_in_fast_recovery_and_not_after_a_timeout() {
+        let lost = |law: &mut Cubic, at: u64, sent: u64| {
+            let (now, resent) = (Time::from_us(at), Some(Time::from_us(sent)));
+            law.on_loss(&Loss { now, lost_bytes: MSS, position: 0, next: 100_000, in_flight: 0, resent });
+            (law.window(), law.threshold as u64)
+        };
+        let given = [("initial_window", Raw::Text("100KB".into()))];
+        let mut law = flow(&given);
+        law.on_loss(&Loss {
+            now: Time::from_us(10),
+            lost_bytes: MSS,
+            position: 0,
+            next: 100_000,
+            in_flight: 0,
+            resent: None,
+        });
+        assert_eq!(law.window(), 70_000);
+        assert_eq!(lost(&mut law, 30, 9).0, 70_000, "sent before the reduction");
+        assert_eq!(lost(&mut law, 30, 10).0, 49_000, "sent after it");
+        assert_eq!(lost(&mut law, 31, 29).0, 49_000, "sent before that");
+        let mut law = flow(&given);
+        law.on_timeout(Time::from_us(10), 100_000);
+        assert_eq!(lost(&mut law, 30, 20), (1_000, 70_000), "slow start goes on");
     }
 
     #[test]

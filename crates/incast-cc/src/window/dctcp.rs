@@ -285,7 +285,9 @@ impl SenderLaw for Dctcp {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        let sent_before_reduction = !loss.is_new(self.reduction_end, self.reduced);
+        // The retransmissions of a timeout are no news of it (RFC 6675, section 5.1).
+        let reduced = if self.cause == Cause::Timeout { Time::MAX } else { self.reduced };
+        let sent_before_reduction = !loss.is_new(self.reduction_end, reduced);
         if sent_before_reduction && self.cause != Cause::Mark {
             return;
         }

@@ -67,6 +67,8 @@ pub struct DeliveryRate {
     /// Bytes delivered with a mark; of an acknowledgement for several packets, in proportion.
     marked: u64,
     in_flight: u64,
+    /// Nothing is in flight because of a timeout.
+    timed_out: bool,
     sent: VecDeque<Sent>,
 }
 
@@ -92,6 +94,7 @@ impl DeliveryRate {
             lost: 0,
             marked: 0,
             in_flight: 0,
+            timed_out: false,
             sent: VecDeque::new(),
         }
     }
@@ -136,7 +139,7 @@ impl DeliveryRate {
         }
         let gap = Time::from_ps((f64::from(bytes) * 1e12 / pace.max(1.0)) as u64);
         let idle_from = self.delivered_time.saturating_add(least_rtt).saturating_add(gap);
-        if self.delivered > 0 && now > idle_from && !self.is_app_limited() {
+        if self.delivered > 0 && now > idle_from && !self.timed_out && !self.is_app_limited() {
             self.mark_app_limited();
         }
         self.is_app_limited()
@@ -148,6 +151,7 @@ impl DeliveryRate {
         if self.in_flight == 0 {
             (self.first_sent_time, self.delivered_time) = (now, now);
         }
+        self.timed_out = false;
         self.in_flight = self.in_flight.saturating_add(bytes.into());
         self.sent.push_back(Sent {
             time: now,
@@ -207,7 +211,7 @@ impl DeliveryRate {
     /// Everything in flight is presumed lost. Records of sent packets are kept: they may only be late.
     pub fn on_timeout(&mut self) {
         self.lost = self.lost.saturating_add(self.in_flight);
-        self.in_flight = 0;
+        (self.in_flight, self.timed_out) = (0, true);
     }
 }
 
@@ -360,6 +364,11 @@ mod tests {
         };
         assert_eq!(after(11, true), (true, true), "the application");
         assert_eq!((after(25, false), after(26, false)), ((false, false), (true, true)), "longer than gap and RTT");
+        let mut timed_out = DeliveryRate::new(Time::ZERO);
+        (0..2).for_each(|_| timed_out.on_sent(at(0), bytes));
+        timed_out.on_ack(&ack(at(10), RTT, MSS), u64::MAX, RTT);
+        timed_out.on_timeout();
+        assert!(!timed_out.restarts(at(1000), bytes, pace, RTT), "a timeout");
         let mut first = DeliveryRate::new(Time::ZERO);
         assert!(!first.restarts(at(1000), bytes, pace, RTT), "the first packet of a flow");
     }

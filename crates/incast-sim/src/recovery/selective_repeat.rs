@@ -432,8 +432,7 @@ impl SelectiveRepeat {
             return None;
         }
         match self.entry(packet).state {
-            State::InFlight => Some(self.entry(packet).sent.stamp),
-            State::Again => self.again.iter().rev().find(|again| again.packet == packet).map(|again| again.stamp),
+            State::InFlight | State::Again => Some(self.entry(packet).sent.stamp),
             State::Arrived | State::Held | State::Lost => None,
         }
     }
