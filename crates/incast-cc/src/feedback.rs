@@ -95,7 +95,8 @@ impl Loss {
     /// It is a new indication of congestion: of a packet that was sent, or sent again, since a reduction at `reduced`, before
     /// which all had been sent below the position `end`.
     ///
-    /// Source: RFC 5681, section 4.3 ("the loss of a retransmission is taken as two indications"); RFC 9002, section 7.3.2.
+    /// Source: RFC 5681, section 4.3, where a retransmission that is lost lowers cwnd and ssthresh twice; RFC 9002, section 7.3.2.
+    /// Of several packets only the first one's position is compared.
     pub fn is_new(&self, end: u64, reduced: Time) -> bool {
         self.position >= end || self.resent.is_some_and(|sent| sent >= reduced)
     }
