@@ -81,8 +81,10 @@ pub struct Loss {
     pub now: Time,
     /// Payload bytes found lost.
     pub lost_bytes: u64,
-    /// Position of the first byte found lost.
+    /// Position of the first packet found lost.
     pub position: u64,
+    /// Position of the last one, in the order of positions.
+    pub last: u64,
     /// First position that was never sent: the loss episode ends when this is acknowledged.
     pub next: u64,
     /// Bytes in flight, the lost ones excluded.
@@ -96,9 +98,8 @@ impl Loss {
     /// which all had been sent below the position `end`.
     ///
     /// Source: RFC 5681, section 4.3, where a retransmission that is lost lowers cwnd and ssthresh twice; RFC 9002, section 7.3.2.
-    /// Of several packets only the first one's position is compared.
     pub fn is_new(&self, end: u64, reduced: Time) -> bool {
-        self.position >= end || self.resent.is_some_and(|sent| sent >= reduced)
+        self.last >= end || self.resent.is_some_and(|sent| sent >= reduced)
     }
 }
 

@@ -301,6 +301,11 @@ pub trait ReceiverDriven: SenderLaw {
     fn take_signal(&mut self) -> Option<SignalOf<Self>> {
         None
     }
+    /// [`Self::take_signal`] has one.
+    #[inline]
+    fn has_signal(&self) -> bool {
+        false
+    }
     /// The tag of the next data packet, unless it is sent on a token for a certain packet.
     #[inline]
     fn tag(&self) -> Option<DataTag> {

@@ -364,7 +364,15 @@ impl<'a> Sender<'a> {
     /// Makes the next packet.
     fn emit(&mut self, now: Ps, holds: bool) -> Option<Packet> {
         let (position, again) = self.recovery.next()?;
-        let due = self.due;
+        let due = self.able.unwrap_or(now).max(self.due);
+        let paced = self.law.pacing_rate().is_some() || self.law.window() < self.mtu();
+        let waited = if paced { now.saturating_sub(due) } else { 0 };
+        // It could have sent for a round trip, and has not.
+        let since = due.max(self.last_sent.map_or(0, |(start, ..)| start));
+        let is_idle = !holds && self.recovery.in_flight() == 0;
+        if is_idle && self.srtt() > 0 && now.saturating_sub(since) > self.srtt() {
+            self.underused = true;
+        }
         let payload = self.payload(position) as u32;
         let wire = frames::data_bytes(self.class, payload);
         if again {
@@ -379,8 +387,7 @@ impl<'a> Sender<'a> {
         self.transmissions.insert(position, (count + 1, now));
         self.ignores_window = false;
         self.law.on_sent(Time::from_ps(now), payload);
-        let due = self.able.unwrap_or(now).max(due);
-        self.last_sent = Some((now, wire, now.saturating_sub(due)));
+        self.last_sent = Some((now, wire, waited));
         self.due = self.next_send();
         Some(Packet {
             from: self.spec.source,
@@ -492,6 +499,7 @@ impl<'a> Sender<'a> {
             now: Time::from_ps(now),
             lost_bytes: all.len() as u64 * self.mtu(),
             position: self.position(*first),
+            last: self.position(all.iter().copied().max().unwrap_or(*first)),
             next: self.position(self.recovery.unsent()),
             in_flight: self.in_flight(),
             resent: self.resent(lost),

@@ -190,6 +190,10 @@ macro_rules! laws {
             pub fn take_signal(&mut self) -> Option<u8> {
                 match self { $(Self::$c(law) => law.take_signal().map(Signal::code),)* _ => None }
             }
+            /// See [`ReceiverDriven::has_signal`].
+            pub fn has_signal(&self) -> bool {
+                match self { $(Self::$c(law) => law.has_signal(),)* _ => false }
+            }
             /// See [`ReceiverDriven::tag`].
             #[inline]
             pub fn tag(&self) -> Option<DataTag> {

@@ -261,7 +261,7 @@ impl Run {
         }
         if let Some((position, lost_bytes)) = lost {
             let (now, next, in_flight) = (self.now, self.next, self.in_flight);
-            self.law.on_loss(&Loss { now, lost_bytes, position, next, in_flight, resent: None });
+            self.law.on_loss(&Loss { now, lost_bytes, position, last: position, next, in_flight, resent: None });
         }
     }
 
@@ -651,7 +651,7 @@ impl Model {
                 self.in_flight -= lost_bytes;
                 let position = self.acked + offset % (self.next - self.acked);
                 let (next, in_flight) = (self.next, self.in_flight);
-                self.law.on_loss(&Loss { now, lost_bytes, position, next, in_flight, resent: None });
+                self.law.on_loss(&Loss { now, lost_bytes, position, last: position, next, in_flight, resent: None });
             }
             Operation::Loss { .. } => {}
             Operation::Timeout => {

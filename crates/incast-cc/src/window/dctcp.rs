@@ -353,7 +353,15 @@ mod tests {
     }
 
     fn lose(law: &mut Dctcp, position: u64, next: u64) {
-        law.on_loss(&Loss { now: Time::ZERO, lost_bytes: MSS, position, next, in_flight: 0, resent: None });
+        law.on_loss(&Loss {
+            now: Time::ZERO,
+            lost_bytes: MSS,
+            position,
+            last: position,
+            next,
+            in_flight: 0,
+            resent: None,
+        });
     }
 
     #[test]

@@ -407,6 +407,7 @@ mod tests {
             now: at(11),
             lost_bytes: 2 * MSS,
             position: 0,
+            last: 0,
             next: 0,
             in_flight: 3 * MSS,
             resent: None,

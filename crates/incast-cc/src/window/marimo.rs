@@ -360,7 +360,8 @@ impl SenderLaw for Marimo {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.active = loss.now;
-        self.core.on_loss(&self.constants.shared, loss.position as u32, loss.next as u32);
+        // Of several the newest decides whether a reduction has taken them into account.
+        self.core.on_loss(&self.constants.shared, loss.last as u32, loss.next as u32);
     }
 
     fn on_timeout(&mut self, now: Time, next: u64) {
@@ -550,7 +551,15 @@ mod tests {
         let at = epochs(&mut law, 0, 1, |_| false);
         let before = law.window();
         let lose = |law: &mut Marimo, position: u64, next: u64| {
-            law.on_loss(&Loss { now: Time::ZERO, lost_bytes: MSS, position, next, in_flight: 0, resent: None });
+            law.on_loss(&Loss {
+                now: Time::ZERO,
+                lost_bytes: MSS,
+                position,
+                last: position,
+                next,
+                in_flight: 0,
+                resent: None,
+            });
         };
         lose(&mut law, at, at + 100 * MSS);
         assert_eq!(law.window(), before / 2);

@@ -117,7 +117,6 @@ impl Host<'_> {
         packet.wire = class.format.control() as u16;
         packet.priority = class.ack_priority;
         self.push_control(&mut packet, None, context);
-        self.pump(context);
     }
 
     // ---- Handshake -------------------------------------------------------------------------------------------
@@ -140,7 +139,6 @@ impl Host<'_> {
         packet.data_mut().set_sent(context.now());
         self.scatter(&mut packet);
         self.push_control(&mut packet, None, context);
-        self.pump(context);
     }
 
     /// The connection is open.
@@ -167,7 +165,8 @@ impl Host<'_> {
             }
             TimerAction::Syn => {
                 self.record_timeout(slot, Kind::Syn, now);
-                return self.send_syn(slot, context);
+                self.send_syn(slot, context);
+                return self.pump(context);
             }
             TimerAction::Resume => {}
             TimerAction::Expired { timeout, gives_up } => {
@@ -175,7 +174,8 @@ impl Host<'_> {
                     self.record_timeout(slot, Kind::Data, now);
                 }
                 if gives_up {
-                    return self.abandon(slot, context);
+                    self.abandon(slot, context);
+                    return self.pump(context);
                 }
                 if self.schedules {
                     self.requeue(slot);
@@ -284,6 +284,7 @@ impl Host<'_> {
         let Some(sender) = self.senders.addressed(packet) else {
             if settings.host.give_up_after.is_some() {
                 self.repeat_rst(packet, context);
+                self.pump(context);
             }
             return;
         };

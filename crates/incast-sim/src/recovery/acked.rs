@@ -13,6 +13,8 @@ pub struct Acked {
     pub lost: u32,
     /// The first of those.
     pub first_lost: u32,
+    /// The last of those in the order of positions.
+    pub last_lost: u32,
     /// When the latest of the retransmissions among them was sent, if there are some.
     pub resent: Option<Time>,
     /// Recovery begins with them: the first one is sent again whatever the window is (RFC 6675, section 5, step 4.3).

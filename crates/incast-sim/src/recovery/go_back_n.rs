@@ -57,7 +57,7 @@ impl GoBackN {
         let mut result = self.on_ack(expected);
         if expected == self.acked && self.next > self.acked {
             result.lost = self.next - self.acked;
-            result.first_lost = self.acked;
+            (result.first_lost, result.last_lost) = (self.acked, self.next - 1);
             self.next = self.acked;
         }
         result

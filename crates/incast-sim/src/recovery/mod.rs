@@ -254,6 +254,11 @@ impl LossRecovery {
     /// Counts a timeout.
     pub fn count_timeout(&mut self) {
         self.timeouts += 1;
+        self.back_off();
+    }
+
+    /// Nothing has arrived for a timeout: the next one is twice as long (RFC 6298, section 5.5).
+    pub fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
     }
 

@@ -329,6 +329,7 @@ impl SelectiveRepeat {
         if result.lost == 0 {
             result.first_lost = packet;
         }
+        result.last_lost = result.last_lost.max(packet);
         result.lost += 1;
     }
 
@@ -470,6 +471,7 @@ impl SelectiveRepeat {
             if result.lost == 0 {
                 result.first_lost = repaired;
             }
+            result.last_lost = result.last_lost.max(repaired);
             result.lost += 1;
         }
     }
@@ -549,14 +551,19 @@ impl SelectiveRepeat {
         // Each goes to the front, so the first one last.
         for packet in wanted.rev() {
             let place = self.place(packet);
-            match self.entries[place].state {
+            let Entry { sent, state } = &mut self.entries[place];
+            match state {
                 // What is held goes anyway.
                 State::Arrived | State::Held => continue,
                 State::InFlight | State::Again => {
-                    self.entries[place].state = State::Lost;
+                    *state = State::Lost;
+                    if sent.again {
+                        result.resent = result.resent.max(Some(Time::from_ps(sent.stamp)));
+                    }
                     self.in_flight -= 1;
                     result.lost += 1;
                     result.first_lost = packet;
+                    result.last_lost = result.last_lost.max(packet);
                 }
                 State::Lost => {}
             }

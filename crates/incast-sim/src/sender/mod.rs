@@ -382,6 +382,7 @@ impl Sender {
                 now,
                 lost_bytes: u64::from(found.lost) * u64::from(mtu),
                 position: self.flow.position(found.first_lost, mtu),
+                last: self.flow.position(found.last_lost, mtu),
                 next: self.flow.position(self.recovery.scoreboard.unsent(), mtu),
                 in_flight: self.in_flight(mtu),
                 resent: found.resent.filter(|_| settings.host.lost_retransmission == LostRetransmission::NewLoss),
@@ -494,11 +495,16 @@ impl Sender {
         }
         let next = self.flow.position(self.recovery.scoreboard.unsent(), mtu);
         if self.flow_acks {
-            // The receiver finds losses; the law may remind it.
-            self.recovery.count_timeout();
+            // The receiver finds losses; the law may remind it. A flow that only waits for its turn has no timeout.
             self.law.on_timeout(now, next);
+            let reminds = self.law.has_signal();
+            if reminds {
+                self.recovery.count_timeout();
+            } else {
+                self.recovery.back_off();
+            }
             self.refresh(now, settings);
-            true
+            reminds
         } else if self.recovery.scoreboard.outstanding() > 0 || self.recovery.scoreboard.next().is_none() {
             let unasked = self.recovery.on_timeout(now, &settings.timer_limits());
             self.reduction = None;

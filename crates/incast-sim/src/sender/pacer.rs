@@ -146,10 +146,16 @@ impl Pacer {
         SendDecision::Ready
     }
 
+    /// How long window and gap have allowed the next packet, which has not been sent.
+    pub fn allowed_for(&self, now: Time) -> Time {
+        now.saturating_sub(self.next_send.max(self.unblocked).max(self.last_start))
+    }
+
     /// A packet with so many bytes on the link is sent.
     #[inline]
     pub fn on_sent(&mut self, now: Time, wire: u32) {
-        self.waited = now.saturating_sub(self.next_send.max(self.unblocked));
+        // Without gaps a packet waits for the flow's own ones, too, which gives no credit.
+        self.waited = if self.gaps { now.saturating_sub(self.next_send.max(self.unblocked)) } else { Time::ZERO };
         (self.last_start, self.last_wire) = (now, wire);
     }
 
@@ -210,6 +216,11 @@ mod tests {
         assert!(pacer.is_app_limited(1));
         assert_eq!(pacer.decide(now + Time::from_us(1), 2, || 2, 1000), SendDecision::Blocked);
         assert!(!pacer.is_app_limited(1));
+        // An acknowledgement opens the window; the next packet waits for others in the NIC.
+        let opened = now + Time::from_us(20);
+        assert_eq!(pacer.decide(opened, 1, || 2, 1000), SendDecision::Ready);
+        assert_eq!(pacer.decide(opened + Time::from_ms(4), 0, || 2, 1000), SendDecision::Ready);
+        assert_eq!(pacer.allowed_for(opened + Time::from_ms(4)), Time::from_ms(4));
         // A window of half a packet: one packet in two RTTs.
         pacer.set(500, None, 1000);
         pacer.plan(1000, rtt, Rounding::default(), PaceCredit::None);

@@ -237,6 +237,9 @@ impl Sender {
         } else if is_first {
             // RFC 6298, section 5.1.
             self.start_timer(now, settings);
+            // What it was allowed to send it has not sent for a round trip.
+            let rtt = self.recovery.rtt.smoothed();
+            self.underused |= rtt > Time::ZERO && self.pacer.allowed_for(now) > rtt;
         } else if !again {
             self.recovery.on_sent(now);
         }

@@ -61,6 +61,18 @@ fn rtt_bytes(config: &Config) -> u64 {
 }
 
 #[test]
+fn long_messages_that_wait_for_better_ones_have_no_timeouts() {
+    let mut config = homa(star(4), &[]);
+    config.host.rto_min = Time::from_ms(1);
+    config.flows = (1..4).map(|source| flow(source, 0, 50_000_000)).collect();
+    let outcome = common::run(config);
+    delivered(&outcome);
+    for record in &outcome.flows {
+        assert_eq!((record.retransmitted_bytes, record.timeouts), (0, 0));
+    }
+}
+
+#[test]
 fn the_shortest_message_gets_the_downlink_and_the_other_resumes() {
     let mut config = homa(star(4), &[]);
     config.flows = vec![flow(1, 0, 20_000_000), at(200, flow(2, 0, 2_000_000)), at(220, flow(3, 0, 60_000))];

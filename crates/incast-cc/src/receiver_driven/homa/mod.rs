@@ -474,6 +474,9 @@ impl ReceiverDriven for Homa {
     fn take_signal(&mut self) -> Option<Signal> {
         self.signal.take()
     }
+    fn has_signal(&self) -> bool {
+        self.signal.is_some()
+    }
     fn priority(&self, position: u64, again: bool) -> Option<u8> {
         match self.constants.parameters.resend_priority {
             ResendPriority::Highest if again => Some(self.constants.first_level()),

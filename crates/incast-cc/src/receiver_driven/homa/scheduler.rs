@@ -29,8 +29,11 @@ struct Message {
     level: u8,
     /// A RESEND was sent for it.
     requested: bool,
-    /// If nothing arrives until then, and until what of other messages is to come has had its time, a RESEND is sent.
+    /// If nothing arrives until then, and until what of other messages goes before it has had its time, a RESEND is
+    /// sent.
     deadline: Time,
+    /// Packets of better priorities that had arrived when the deadline was set: [`Receiver::arrived_above`].
+    above: u64,
     /// Nothing arrived until then: what was to come may be lost, and others do not wait for it.
     overdue: bool,
     /// It has an entry among the timers.
@@ -82,6 +85,8 @@ pub struct Receiver {
     late: Vec<u32>,
     /// Bytes that are to come, of all messages that are not overdue.
     expected: u64,
+    /// Packets that have arrived at each priority. Unscheduled ones count as of priority 0.
+    arrivals: Vec<u64>,
     /// Unscheduled bytes of a message of which only an announcement has come: the least of all hosts.
     assumed_unscheduled: u64,
 }
@@ -90,6 +95,7 @@ impl Receiver {
     /// Without messages.
     pub fn new(constants: Arc<Constants>) -> Self {
         let assumed_unscheduled = constants.unscheduled_bytes;
+        let arrivals = vec![0; usize::from(constants.lowest()) + 1];
         Self {
             constants,
             messages: Slots::new(),
@@ -99,6 +105,7 @@ impl Receiver {
             active: Vec::new(),
             late: Vec::new(),
             expected: 0,
+            arrivals,
             assumed_unscheduled,
         }
     }
@@ -163,18 +170,16 @@ impl Receiver {
     /// Grants an active message; true if it is granted in full by that.
     fn grant_one(&mut self, now: Time, flow: u32, level: u8, send: &mut dyn FnMut(u32, Instruction)) -> bool {
         let Some(place) = self.place(flow) else { return false };
-        let (ahead, timeout) = (self.constants.ahead, self.constants.parameters.resend_timeout.time());
+        let ahead = self.constants.ahead;
         let message = &self.messages[place];
         let position = message.received().saturating_add(ahead).min(message.bytes);
         if position <= message.granted {
             return false;
         }
         self.change(place, |message| {
-            message.granted = position;
-            message.level = level;
-            message.deadline = now.saturating_add(timeout);
-            message.overdue = false;
+            (message.granted, message.level) = (position, level);
         });
+        self.wait(place, now, self.constants.parameters.resend_timeout.time());
         send(flow, Instruction::Credit { position, priority: Some(level) });
         let message = &self.messages[place];
         let (source, remaining, is_full) = (message.source, message.remaining(), !message.wants_grants());
@@ -185,11 +190,39 @@ impl Receiver {
         is_full
     }
 
+    /// Packets of better priorities than that of a message's last grant that have arrived. They go before its own. What
+    /// was granted before at a worse priority, and was overtaken since, is not waited for: asking for it again at the
+    /// better one ends the message earlier.
+    fn arrived_above(&self, place: usize) -> u64 {
+        let message = &self.messages[place];
+        // Unscheduled packets go before all others.
+        let level = if message.granted > message.unscheduled { message.level } else { 0 };
+        self.arrivals[..usize::from(level)].iter().sum()
+    }
+
+    /// A message is waited for afresh.
+    fn wait(&mut self, place: usize, now: Time, timeout: Time) {
+        let above = self.arrived_above(place);
+        self.change(place, |message| {
+            message.deadline = now.saturating_add(timeout);
+            message.above = above;
+            message.overdue = false;
+        });
+    }
+
+    /// A message's deadline, the time of what went before it since then added.
+    fn deadline(&self, place: usize) -> Time {
+        let message = &self.messages[place];
+        let above = self.arrived_above(place).saturating_sub(message.above);
+        message.deadline.saturating_add(self.constants.packet.saturating_mul(above))
+    }
+
     /// Sees to it that a message that is waited for has a timer.
     fn watch(&mut self, place: usize, now: Time) {
+        let deadline = self.deadline(place);
         let message = &mut self.messages[place];
         if message.is_waited_for() && !std::mem::replace(&mut message.timed, true) {
-            let (flow, mut time) = (message.flow, message.deadline);
+            let (flow, mut time) = (message.flow, deadline);
             if message.overdue {
                 // What it waits for may turn out to be lost as well.
                 let timeout = self.constants.parameters.resend_timeout.time();
@@ -203,7 +236,7 @@ impl Receiver {
     fn due(&self, place: usize) -> Time {
         let message = &self.messages[place];
         let others = self.expected.saturating_sub(message.before_others()) / message.mss;
-        message.deadline.saturating_add(self.constants.packet.saturating_mul(others))
+        self.deadline(place).saturating_add(self.constants.packet.saturating_mul(others))
     }
 
     /// Changes a message, and what is to come with it.
@@ -216,12 +249,8 @@ impl Receiver {
 
     /// RESEND: what is to come and has not. The grant that allowed it may have been lost as well.
     fn request_again(&mut self, place: usize, now: Time, send: &mut dyn FnMut(u32, Instruction)) {
-        let deadline = now.saturating_add(self.constants.parameters.resend_interval.time());
-        self.change(place, |message| {
-            message.requested = true;
-            message.deadline = deadline;
-            message.overdue = false;
-        });
+        self.messages[place].requested = true;
+        self.wait(place, now, self.constants.parameters.resend_interval.time());
         let (parameters, message) = (&self.constants.parameters, &self.messages[place]);
         let (flow, priority) = (message.flow, Some(message.level));
         if message.granted > message.unscheduled {
@@ -281,7 +310,8 @@ impl ReceiverScheduler for Receiver {
             granted: unscheduled,
             level: self.constants.lowest(),
             requested: false,
-            deadline: new.now.saturating_add(self.constants.parameters.resend_timeout.time()),
+            deadline: Time::ZERO,
+            above: 0,
             overdue: false,
             timed: false,
         };
@@ -291,6 +321,7 @@ impl ReceiverScheduler for Receiver {
         if wants_grants {
             self.rank(source, flow, None, Some(bytes));
         }
+        self.wait(place, new.now, self.constants.parameters.resend_timeout.time());
         self.watch(place, new.now);
     }
 
@@ -298,10 +329,7 @@ impl ReceiverScheduler for Receiver {
         let Some(place) = self.place(flow) else { return };
         let message = &self.messages[place];
         match signal {
-            Signal::Busy => {
-                let deadline = now.saturating_add(self.constants.parameters.resend_timeout.time());
-                self.change(place, |message| (message.deadline, message.overdue) = (deadline, false));
-            }
+            Signal::Busy => self.wait(place, now, self.constants.parameters.resend_timeout.time()),
             // All unscheduled data is lost, as nothing of it came in a timeout of the sender, unless others' stands before
             // it.
             Signal::Request if message.received() == 0 && !message.requested => {
@@ -338,15 +366,16 @@ impl ReceiverScheduler for Receiver {
 
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Instruction)) {
         let Some(place) = self.place(arrival.flow) else { return };
-        let before = self.messages[place].remaining();
-        let deadline = arrival.now.saturating_add(self.constants.parameters.resend_timeout.time());
-        self.change(place, |message| {
-            message.deadline = deadline;
-            message.overdue = false;
-            if arrival.bytes > 0 {
+        let message = &self.messages[place];
+        let before = message.remaining();
+        let level = if arrival.position < message.unscheduled { 0 } else { message.level };
+        self.arrivals[usize::from(level)] += 1;
+        if arrival.bytes > 0 {
+            self.change(place, |message| {
                 message.arrived.insert(arrival.position / message.mss);
-            }
-        });
+            });
+        }
+        self.wait(place, arrival.now, self.constants.parameters.resend_timeout.time());
         let message = &self.messages[place];
         if message.remaining() < before && message.wants_grants() {
             let (source, now) = (message.source, message.remaining());
@@ -368,7 +397,7 @@ impl ReceiverScheduler for Receiver {
             self.timers.pop();
             let Some(place) = self.place(flow) else { continue };
             self.messages[place].timed = false;
-            if self.messages[place].deadline > now {
+            if self.deadline(place) > now {
                 self.watch(place, now);
             } else if self.messages[place].is_waited_for() {
                 self.change(place, |message| message.overdue = true);

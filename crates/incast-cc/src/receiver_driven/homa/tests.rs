@@ -187,6 +187,36 @@ fn a_silent_sender_gets_a_resend_and_busy_restarts_the_timer() {
     assert_eq!(script.fire(), (at(1_000), all));
 }
 
+/// Source: section 3.5 of the paper: a RESEND is for packets that are lost. Those behind a better priority are not.
+#[test]
+fn what_better_priorities_keep_back_is_not_asked_for() {
+    let mut script = Script::new(&[("overcommitment", Raw::Integer(2))]);
+    let (long, short) = (script.open(at(0), 1, 9_000), script.open(at(0), 2, 5_000));
+    script.data(at(1), long, 0);
+    script.data(at(2), short, 0);
+    // The long one's packets are at priority 7, the short one's at 6: 2 ms of the link, of which a packet takes 0.8 us.
+    for packet in 1..2_500 {
+        script.data(Time::from_ns(2_000 + 800 * packet), short, packet);
+        while script.receiver.next_timer() <= Time::from_ns(2_000 + 800 * packet) {
+            assert_eq!(script.fire().1, []);
+        }
+    }
+    // Then the short one's sender falls silent. After the timeout, and four packets' time, both may be lost.
+    let resent = |script: &mut Script| loop {
+        let (time, said) = script.fire();
+        if let Some((flow, _)) = said.first() {
+            return (time, *flow);
+        }
+    };
+    let last = Time::from_ns(2_000 + 800 * 2_499);
+    let (time, first) = resent(&mut script);
+    assert_eq!(first, short);
+    assert!(time >= last + at(1_000) && time < last + at(1_010), "{time:?}");
+    let (time, second) = resent(&mut script);
+    assert_eq!(second, long);
+    assert!(time < last + at(1_010), "{time:?}");
+}
+
 #[test]
 fn each_message_says_what_of_it_is_unscheduled() {
     let mut script = Script::new(&[("overcommitment", Raw::Integer(1))]);

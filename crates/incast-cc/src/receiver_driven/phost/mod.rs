@@ -319,6 +319,9 @@ impl ReceiverDriven for Phost {
     fn take_signal(&mut self) -> Option<Rts> {
         self.rts.take()
     }
+    fn has_signal(&self) -> bool {
+        self.rts.is_some()
+    }
     fn priority(&self, _position: u64, _again: bool) -> Option<u8> {
         Some(self.priority)
     }

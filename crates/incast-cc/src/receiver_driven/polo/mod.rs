@@ -475,4 +475,7 @@ impl ReceiverDriven for Polo {
     fn take_signal(&mut self) -> Option<Adjoint> {
         std::mem::take(&mut self.adjoint).then_some(Adjoint)
     }
+    fn has_signal(&self) -> bool {
+        self.adjoint
+    }
 }

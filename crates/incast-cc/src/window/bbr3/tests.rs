@@ -40,7 +40,15 @@ fn sample(rate: f64, in_flight: u64, delivered: u64, lost: u64) -> RateSample {
 }
 
 fn loss(position: u64, packets: u64) -> Loss {
-    Loss { now: RTT, lost_bytes: packets * MSS, position, next: 100 * MSS, in_flight: 90 * MSS, resent: None }
+    Loss {
+        now: RTT,
+        lost_bytes: packets * MSS,
+        position,
+        last: position,
+        next: 100 * MSS,
+        in_flight: 90 * MSS,
+        resent: None,
+    }
 }
 
 /// An acknowledgement of `bytes` for what was sent at the start, of which a part was marked.
