@@ -162,6 +162,11 @@ class Results:
         return self._facts["version"]
 
     @property
+    def verified(self) -> bool:
+        """Every file that is read is what the runs wrote, by its checksum. False of results of builds that wrote none."""
+        return self._facts["verified"]
+
+    @property
     def schemes(self) -> list[str]:
         """Names of what is compared, in their order."""
         return self._facts["schemes"]

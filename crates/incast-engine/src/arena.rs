@@ -59,6 +59,8 @@ impl<T: Copy> Arena<T> {
     /// Room for `most` segments. Where the address space of the process is limited (RLIMIT_AS), room for an eighth of
     /// it, as a power of two: other simulations of the process and the heap need some too.
     pub fn new(most: usize) -> Self {
+        // R8: the first line is aligned to a large page.
+        const { assert!(align_of::<T>() <= LARGE_PAGE, "messages and attachments are aligned to at most 2 MiB") };
         Self::fitting(most, Self::map)
     }
 

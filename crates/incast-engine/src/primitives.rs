@@ -2,11 +2,11 @@
 //! another version of this file (models/), whose types check each access.
 
 pub(super) use std::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+    Condvar, Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicUsize, Ordering, fence},
 };
 
-use std::{hint, thread};
+use std::hint;
 
 /// [`std::cell::UnsafeCell`] with the interface of loom's, which sees where an access begins and ends.
 #[derive(Debug)]
@@ -32,15 +32,12 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Spins before a waiting thread yields its core: some microseconds.
-const SPINS: u32 = 500;
+/// Spins before a waiting thread sleeps: some ten microseconds, about what it costs to wake one.
+const SPINS: u32 = 2_000;
 
-/// One round of waiting for another thread, after `rounds` others.
+/// One round of waiting for another thread, after `rounds` others; false if it is time to sleep.
 #[inline]
-pub(super) fn wait_a_little(rounds: u32) {
-    if rounds < SPINS {
-        hint::spin_loop();
-    } else {
-        thread::yield_now();
-    }
+pub(super) fn spin(rounds: u32) -> bool {
+    hint::spin_loop();
+    rounds < SPINS
 }

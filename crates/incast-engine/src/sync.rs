@@ -1,6 +1,7 @@
 //! The barrier between windows, and padding against false sharing.
 
-use super::primitives::{AtomicBool, AtomicUsize, Ordering, UnsafeCell, wait_a_little};
+use super::primitives::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, UnsafeCell, fence, spin};
+use std::sync::PoisonError;
 
 /// A value that one thread at a time accesses, in cache lines of its own, so that two threads that write neighbours do
 /// not share a line (false sharing). 128 bytes, because processors prefetch lines in pairs.
@@ -27,7 +28,8 @@ impl<T> CachePadded<T> {
     }
 }
 
-/// A barrier that spins before it yields: windows last microseconds, too short to sleep.
+/// A barrier that spins before it sleeps: windows last microseconds, too short to sleep, unless a thread that others wait
+/// for has no core. Then a thread that went on spinning, or yielded, would keep a core from it for whole time slices.
 ///
 /// Rule R3: what a thread did before [`Barrier::wait`] happens before what any thread does after that wait. The last
 /// thread acquires what the others released in `arrived`, and releases all of it in `generation`.
@@ -39,6 +41,11 @@ pub(super) struct Barrier {
     arrived: AtomicUsize,
     generation: AtomicUsize,
     poisoned: AtomicBool,
+    /// Threads that sleep or are about to. They change it before they look at `generation` for the last time, and who
+    /// changes `generation` looks at it after that; a fence between the two on either side lets one of them see the other.
+    sleepers: AtomicUsize,
+    lock: Mutex<()>,
+    wake: Condvar,
 }
 
 /// Another thread has panicked.
@@ -52,6 +59,9 @@ impl Barrier {
             arrived: AtomicUsize::new(0),
             generation: AtomicUsize::new(0),
             poisoned: AtomicBool::new(false),
+            sleepers: AtomicUsize::new(0),
+            lock: Mutex::new(()),
+            wake: Condvar::new(),
         }
     }
 
@@ -66,21 +76,47 @@ impl Barrier {
             // Before `generation`: a thread that leaves may arrive at the next wait at once.
             self.arrived.store(0, Ordering::Relaxed);
             self.generation.store(generation.wrapping_add(1), Ordering::Release);
+            self.wake_sleepers();
         } else {
             let mut rounds = 0u32;
             while self.generation.load(Ordering::Acquire) == generation {
                 if self.poisoned.load(Ordering::Relaxed) {
                     return Err(Poisoned);
                 }
-                wait_a_little(rounds);
+                if !spin(rounds) {
+                    self.sleep(generation);
+                }
                 rounds = rounds.saturating_add(1);
             }
         }
         if self.poisoned.load(Ordering::Relaxed) { Err(Poisoned) } else { Ok(()) }
     }
 
+    /// Sleeps until the last thread has come, or one has panicked.
+    #[cold]
+    fn sleep(&self, generation: usize) {
+        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        while self.generation.load(Ordering::Acquire) == generation && !self.poisoned.load(Ordering::Relaxed) {
+            guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn wake_sleepers(&self) {
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::Relaxed) > 0 {
+            // With the lock no thread is between its last look and its sleep.
+            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            self.wake.notify_all();
+        }
+    }
+
     /// Ends all waits with an error: the calling thread panics.
     pub fn poison(&self) {
         self.poisoned.store(true, Ordering::Relaxed);
+        self.wake_sleepers();
     }
 }

@@ -15,7 +15,9 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io:
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");
     let temporary = Path::new(&temporary);
-    let written = File::create(temporary).and_then(|mut file| {
+    // A leftover, or what somebody else put there: a pipe would wait for a reader.
+    let _ = fs::remove_file(temporary);
+    let written = File::create_new(temporary).and_then(|mut file| {
         fill(&mut file)?;
         file.flush()?;
         file.sync_all()

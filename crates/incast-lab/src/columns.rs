@@ -7,7 +7,7 @@
 
 pub mod join;
 
-use crate::atomic;
+use crate::{atomic, results::checksums::regular};
 use parquet::{
     basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel},
     column::reader::get_typed_column_reader,
@@ -191,7 +191,7 @@ pub fn about(path: &Path) -> io::Result<Vec<(String, String)>> {
 
 /// Opens a file that does not claim more rows than it can have.
 fn open(path: &Path) -> io::Result<SerializedFileReader<File>> {
-    let file = File::open(path)?;
+    let file = regular(path)?;
     let bytes = file.metadata()?.len();
     let reader = SerializedFileReader::new(file).map_err(io::Error::other)?;
     let rows = rows_of(&reader);

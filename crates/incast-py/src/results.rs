@@ -37,6 +37,7 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
         "runs": runs, "failed": results.failed,
         "schemes": results.schemes, "classes": results.classes, "points": results.points,
         "rows": results.rows, "claims": results.claims,
+        "verified": !results.unverified,
         "verdict": verdict::text(&results.verdicts, 100).trim_end(),
     });
     Ok(facts.to_string())

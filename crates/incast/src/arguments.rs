@@ -1,6 +1,9 @@
 //! What can be typed.
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgGroup, Args, Parser, Subcommand, ValueEnum,
+    builder::{PathBufValueParser, TypedValueParser},
+};
 use incast_lab::{
     clocks::AsymmetricLink,
     results::{compact::parse_column, export::TABLES},
@@ -118,7 +121,7 @@ pub struct Plan {
     #[arg(long, value_name = "N")]
     pub shards: NonZeroUsize,
     /// Folder of the results, in which plan.json is written; every shard needs it, or a copy
-    #[arg(long, value_name = "DIR", default_value = "results")]
+    #[arg(long, value_name = "DIR", default_value = "results", value_parser = local())]
     pub out: PathBuf,
     /// Write also what submits the shards: slurm.sh, a job array, or kubernetes.yaml, an Indexed Job
     #[arg(long = "for", value_name = "ENGINE", value_enum)]
@@ -147,7 +150,7 @@ pub struct Gather {
     #[arg(required = true, value_name = "DIR")]
     pub folders: Vec<PathBuf>,
     /// Folder of the results; each scenario gets a folder of its name in it [default: the first DIR]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = local())]
     pub out: Option<PathBuf>,
     /// Where the scenario is now, if not where the plan found it
     #[arg(long = "scenario", value_name = "SCENARIO.toml")]
@@ -157,11 +160,22 @@ pub struct Gather {
     pub wide: bool,
 }
 
+/// A path on this machine.
+fn local() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.to_string_lossy().split_once("://") {
+        Some((scheme, _)) if scheme.chars().all(|c| c.is_ascii_alphanumeric()) && !scheme.is_empty() => Err(format!(
+            "a URL; the Python package writes there: incast.run(\"SCENARIO.toml\", out=\"{}\")",
+            path.display()
+        )),
+        _ => Ok(path),
+    })
+}
+
 /// How to run, and what to do with results that are there already.
 #[derive(Debug, Args)]
 pub struct Running {
     /// Folder of the results; each scenario gets a folder of its name in it
-    #[arg(long, value_name = "DIR", default_value = "results")]
+    #[arg(long, value_name = "DIR", default_value = "results", value_parser = local())]
     pub out: PathBuf,
     /// Runs at once [default: cores / threads]
     #[arg(long, value_name = "N")]
@@ -261,7 +275,7 @@ pub struct Export {
     #[arg(long, value_name = "NAME", default_value = "flows", value_parser = TABLES)]
     pub table: String,
     /// The file to write, Parquet or CSV by its ending [default: DIR/TABLE.parquet]
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = local())]
     pub out: Option<PathBuf>,
 }
 
@@ -383,7 +397,7 @@ pub struct Flows {
     #[arg(long)]
     pub short: bool,
     /// Write them to this file [default: stdout]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = local())]
     pub out: Option<PathBuf>,
 }
 
@@ -406,7 +420,7 @@ pub enum Calibrated {
 #[derive(Debug, Args)]
 pub struct CalibrateMarimo {
     /// Write the table to this file; it keeps its content if the new table is rejected [default: stdout]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = local())]
     pub out: Option<PathBuf>,
     /// Only check this table and print it
     #[arg(long, value_name = "FILE", exclusive = true)]
@@ -498,7 +512,7 @@ pub struct ImportHtsim {
 #[derive(Debug, Args)]
 pub struct ImportTo {
     /// The scenario to write; its flows, and its topology where that is a file, are written beside it
-    #[arg(long, short, value_name = "SCENARIO.toml")]
+    #[arg(long, short, value_name = "SCENARIO.toml", value_parser = local())]
     pub out: PathBuf,
     /// Overwrite files that are there already
     #[arg(long)]
@@ -515,7 +529,7 @@ pub struct Validate {
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
     /// Folder of the imported scenarios and of the results
-    #[arg(long, value_name = "DIR", default_value = "results/validation")]
+    #[arg(long, value_name = "DIR", default_value = "results/validation", value_parser = local())]
     pub out: PathBuf,
     /// Seeds of the cases in which switches draw
     #[arg(long, value_name = "N", default_value = "20")]

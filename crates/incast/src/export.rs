@@ -1,7 +1,10 @@
 //! `incast export`: a table of all runs in one file.
 
 use crate::{End, arguments, output};
-use incast_lab::results::export::{Format, export as join};
+use incast_lab::results::{
+    export::{Exported, Format, export as join},
+    read::UNVERIFIED,
+};
 
 /// Joins a table of the runs in a results folder.
 pub fn export(arguments: &arguments::Export) -> End {
@@ -20,7 +23,10 @@ pub fn export(arguments: &arguments::Export) -> End {
         return refused(format!("output file {}: allowed endings are .parquet and .csv", out.display()));
     };
     match join(folder, table, &out, format) {
-        Ok((runs, rows)) => {
+        Ok(Exported { runs, rows, unverified }) => {
+            if unverified {
+                output::message(&format!("{}{UNVERIFIED}", folder.display()));
+            }
             output::message(&format!("wrote {rows} rows of {runs} runs to {}", out.display()));
             End::Done
         }

@@ -6,6 +6,7 @@ use incast_sim::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
     io::{IsTerminal, stderr},
+    path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -30,7 +31,15 @@ pub fn observer(scenario: &str, quiet: bool) -> Box<dyn Observer> {
 
 struct Silent;
 
+/// Says that results are not what was written. Also with `--quiet`.
+fn damage(folder: &Path, why: &str) {
+    output::message(&format!("damaged: {}: {why}; the run is done again", folder.display()));
+}
+
 impl Observer for Silent {
+    fn on_damage(&self, folder: &Path, why: &str) {
+        damage(folder, why);
+    }
     fn on_simulated(&self, _run: usize) {
         interrupt::writing(true);
     }
@@ -87,6 +96,9 @@ impl Tracker {
 }
 
 impl Observer for Tracker {
+    fn on_damage(&self, folder: &Path, why: &str) {
+        damage(folder, why);
+    }
     fn on_start(&self, to_do: &[&Run], found: usize) {
         let mut state = self.lock();
         let expected: Vec<f64> = to_do.iter().map(|run| run.expected_packet_hops().max(1.0)).collect();
@@ -174,6 +186,9 @@ impl Reporter {
 }
 
 impl Observer for Reporter {
+    fn on_damage(&self, folder: &Path, why: &str) {
+        damage(folder, why);
+    }
     fn on_start(&self, to_do: &[&Run], found: usize) {
         self.tracker.on_start(to_do, found);
         self.show(true);

@@ -14,7 +14,7 @@ use crate::{
 use incast_lab::{
     atomic,
     run::{
-        Plan, RunError, execute_part,
+        Plan, RunError, damaged, execute_part,
         folder::{self, Existing},
         gather as join, missing,
         shards::{Shard, divide},
@@ -336,6 +336,9 @@ fn gather_all(arguments: &arguments::Gather) -> Result<End, RunError> {
             shards.iter().map(|shard| shard.join(name)).filter(|folder| folder.is_dir()).collect();
         let missing = missing(plan, out, &sources, false)?;
         if !missing.is_empty() {
+            for (folder, why) in damaged(plan, &sources, &missing) {
+                output::error(&format!("{}: {why}", folder.display()));
+            }
             tell_missing(scenario, &missing, sharded.shards);
             ended = End::Failed;
             continue;

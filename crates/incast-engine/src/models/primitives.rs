@@ -3,11 +3,13 @@
 pub use loom::{
     cell::UnsafeCell,
     sync::{
-        Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        Condvar, Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicUsize, Ordering, fence},
     },
 };
 
-pub fn wait_a_little(_rounds: u32) {
+/// Sleeps at the second look: the models have both.
+pub fn spin(rounds: u32) -> bool {
     loom::thread::yield_now();
+    rounds < 1
 }

@@ -5,7 +5,7 @@ use super::{
     input::figures::{Figures, PointCurves},
     sections,
 };
-use crate::results::read::{FinishedRun, Results};
+use crate::results::read::{FinishedRun, Results, UNVERIFIED};
 use crate::{
     results::row::ALL,
     text::{grid_point, grouped},
@@ -44,7 +44,7 @@ pub fn render(results: &Results, figures: &Figures) -> Markup {
                     (sections::cost::section(results))
                 }
                 footer {
-                    p { "Written by incast " (first.record.version) ". Statistics, columns and rules: docs/results.md." }
+                    p { "Written by incast " (first.record.version) (if results.unverified { UNVERIFIED } else { "" }) ". Statistics, columns and rules: docs/results.md." }
                 }
                 script { (PreEscaped(include_str!("script.js"))) }
             }

@@ -182,7 +182,7 @@ fn damaged_results_are_refused_and_nothing_is_written() {
     refused(&run.join("run.json"), None, "whose folder is missing");
     let record = fs::read_to_string(run.join("run.json")).expect("a record");
     let other = record.replace("\"version\": \"", "\"version\": \"9");
-    refused(&run.join("run.json"), Some(other.as_bytes()), "another scenario or version");
+    refused(&run.join("run.json"), Some(other.as_bytes()), "SHA-256");
     for table in ["flows.parquet", "ports.parquet", "rates.parquet"] {
         let bytes = fs::read(run.join(table)).expect("a table");
         refused(&run.join(table), Some(&bytes[..bytes.len() / 2]), table);
@@ -191,7 +191,7 @@ fn damaged_results_are_refused_and_nothing_is_written() {
     refused(&run.join("flows.parquet"), None, "flows.parquet");
     // A table of another kind has other columns.
     let requests = fs::read(run.join("requests.parquet")).expect("requests");
-    refused(&run.join("ports.parquet"), Some(&requests), "no usable column");
+    refused(&run.join("ports.parquet"), Some(&requests), "ports.parquet: has changed");
     assert!(write(&folder).is_ok(), "repaired");
     assert!(write(&folder.join("nothing")).expect_err("no such folder").is_bad_input());
     let above = write(folder.parent().expect("above")).expect_err("not the scenario's folder").to_string();

@@ -8,10 +8,7 @@ use crate::{
     text::json,
 };
 use serde_json::{Map, Value};
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{io, path::Path};
 
 /// Names of the tables of a run that can be joined.
 pub const TABLES: [&str; 5] = ["flows", "requests", "ports", "rates", "events"];
@@ -45,14 +42,27 @@ pub struct Joint {
     pub parts: Vec<Part>,
     /// Version, name and hash of the scenario, for the file's metadata.
     pub about: Vec<(&'static str, String)>,
+    /// The runs are of a build that wrote no checksums.
+    pub unverified: bool,
 }
 
-/// Joins a table of the finished runs in `folder`; the number of runs and of rows.
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// Runs that have the table.
+    pub runs: usize,
+    /// Rows of the joint table.
+    pub rows: u64,
+    /// The runs are of a build that wrote no checksums.
+    pub unverified: bool,
+}
+
+/// Joins a table of the finished runs in `folder`.
 ///
 /// # Errors
 /// Those of [`joint`], and of the file system.
-pub fn export(folder: &Path, table: &str, out: &Path, format: Format) -> Result<(usize, u64), FileError> {
-    let Joint { names, parts, about } = joint(folder, table)?;
+pub fn export(folder: &Path, table: &str, out: &Path, format: Format) -> Result<Exported, FileError> {
+    let Joint { names, parts, about, unverified } = joint(folder, table)?;
     if parts.is_empty() {
         return Err(invalid(folder, missing(table)));
     }
@@ -60,7 +70,7 @@ pub fn export(folder: &Path, table: &str, out: &Path, format: Format) -> Result<
         Format::Parquet => join::parquet(out, &names, &parts, &about),
         Format::Csv => join::csv(out, &names, &parts),
     }?;
-    Ok((parts.len(), rows))
+    Ok(Exported { runs: parts.len(), rows, unverified })
 }
 
 fn invalid(path: &Path, why: String) -> FileError {
@@ -81,7 +91,9 @@ pub fn missing(table: &str) -> String {
 /// # Errors
 /// Missing or damaged results, runs of different scenarios.
 pub fn joint(folder: &Path, table: &str) -> Result<Joint, FileError> {
-    let mut found = runs::read(folder)?;
+    let found = runs::read(folder)?;
+    let unverified = found.is_unverified();
+    let mut found = found.runs;
     found.retain(|(_, record)| record.status == Status::Done);
     let Some((first_folder, first)) = found.first().cloned() else {
         let why = "holds no finished runs; expected the folder that `incast run` names as \"results\"";
@@ -96,16 +108,14 @@ pub fn joint(folder: &Path, table: &str) -> Result<Joint, FileError> {
     let axes: Vec<&String> = first.grid.keys().collect();
     let points: Vec<&Map<String, Value>> = found.iter().map(|(_, record)| &record.grid).collect();
     let cells = point_cells(&points);
-    let file = |folder: &PathBuf| folder.join(format!("{table}.parquet"));
-    let parts: Vec<Part> = found
-        .iter()
-        .zip(cells)
-        .filter(|((folder, _), _)| file(folder).is_file())
-        .map(|((folder, record), point)| {
+    let file = format!("{table}.parquet");
+    let mut parts = Vec::new();
+    for ((folder, record), point) in found.iter().zip(cells) {
+        if record.has(folder, &file)? {
             let own = [Cell::Text(record.scheme.clone()), Cell::Whole(record.seed)];
-            Part { path: file(folder), cells: own.into_iter().chain(point).collect() }
-        })
-        .collect();
+            parts.push(Part { path: folder.join(&file), cells: own.into_iter().chain(point).collect() });
+        }
+    }
     let names = ["scheme", "seed"].map(str::to_owned).into_iter();
     let names: Vec<String> = names.chain(axes.iter().map(|axis| format!("grid.{axis}"))).collect();
     let name = first.scenario.get("name").and_then(Value::as_str).unwrap_or("").to_owned();
@@ -114,7 +124,7 @@ pub fn joint(folder: &Path, table: &str) -> Result<Joint, FileError> {
         ("incast.scenario", name),
         ("incast.scenario_hash", first.scenario_hash),
     ];
-    Ok(Joint { names, parts, about })
+    Ok(Joint { names, parts, about, unverified })
 }
 
 /// The values of grid points as cells, one for each axis of the first point. An axis has cells of one kind.

@@ -1,19 +1,32 @@
 //! `summary.json`: the rows of a scenario, and what they are rows of.
 
-use super::Row;
+use super::{Row, checksums};
 use serde::Deserialize;
 use serde_json::json;
 
 /// Version of the file's form. It changes when a key gets another meaning or place; a new key alone does not change it.
 /// Version 1 was the list of rows alone; to version 2 `backlog_growth` was another number, and `too_short` was
-/// `above_capacity`.
-pub const SCHEMA: u64 = 3;
+/// `above_capacity`. From version 4 on the file ends with its checksum ([`super::checksums`]).
+pub const SCHEMA: u64 = 4;
+
+/// The first version that ends with a checksum.
+const SEALED: u64 = 4;
 
 /// The file.
 #[derive(Deserialize)]
 struct File {
     schema: u64,
+    version: String,
     rows: Vec<Row>,
+}
+
+/// What a file holds.
+#[derive(Debug, PartialEq)]
+pub struct Summary {
+    /// Version of incast that wrote it; of version 1 of the form, none.
+    pub version: Option<String>,
+    /// Rows.
+    pub rows: Vec<Row>,
 }
 
 /// The file about the rows of some scenarios, a row on each line.
@@ -25,22 +38,25 @@ pub fn to_json(lists: &[&[Row]]) -> Result<String, serde_json::Error> {
     let lines = lines.collect::<Result<Vec<String>, _>>()?.join(",\n");
     let between = if lines.is_empty() { "" } else { "\n" };
     let version = json!(crate::VERSION);
-    Ok(format!("{{\n\"schema\": {SCHEMA},\n\"version\": {version},\n\"rows\": [{between}{lines}{between}]\n}}\n"))
+    let text =
+        format!("{{\n\"schema\": {SCHEMA},\n\"version\": {version},\n\"rows\": [{between}{lines}{between}]\n}}\n");
+    Ok(checksums::seal(text))
 }
 
-/// The rows of a file, of this version of its form or an earlier one.
+/// What a file holds, of this version of its form or an earlier one.
 ///
 /// # Errors
-/// What is no such file.
-pub fn rows(bytes: &[u8]) -> Result<Vec<Row>, String> {
+/// What is no such file, or has changed since it was written.
+pub fn parse(bytes: &[u8]) -> Result<Summary, String> {
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-        return serde_json::from_slice(bytes).map_err(|error| error.to_string());
+        let rows = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        return Ok(Summary { version: None, rows });
     }
-    let file: File = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let file: File = checksums::parse(bytes, |file: &File| file.schema >= SEALED).map_err(|error| error.to_string())?;
     if file.schema > SCHEMA {
         return Err(format!("schema: found {}, this incast reads 1 to {SCHEMA}", file.schema));
     }
-    Ok(file.rows)
+    Ok(Summary { version: Some(file.version), rows: file.rows })
 }
 
 #[cfg(test)]
@@ -50,14 +66,19 @@ mod tests {
 
     #[test]
     fn files_of_all_versions_are_read() {
+        let rows = |bytes: &[u8]| parse(bytes).map(|summary| summary.rows);
         let all = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 120.0)];
         let text = to_json(&[&all[..1], &all[1..]]).expect("written");
-        assert!(text.starts_with("{\n\"schema\": 3,\n\"version\": \"") && text.lines().count() == 8, "{text}");
+        assert!(text.starts_with("{\n\"schema\": 4,\n\"version\": \"") && text.lines().count() == 9, "{text}");
         assert_eq!(rows(text.as_bytes()).expect("read"), all);
         assert_eq!(rows(to_json(&[]).expect("written").as_bytes()).expect("read"), []);
         let list = serde_json::to_string(&all).expect("written");
         assert_eq!(rows(format!(" {list}").as_bytes()).expect("read"), all);
-        let newer = text.replace("\"schema\": 3", "\"schema\": 4");
-        assert!(rows(newer.as_bytes()).expect_err("refused").contains("found 4, this incast reads 1 to 3"));
+        let older = r#"{"schema": 3, "version": "0.1.0", "rows": ["#.to_owned() + list.trim_start_matches('[') + "}";
+        assert_eq!(rows(older.as_bytes()).expect("read"), all);
+        let newer = checksums::seal(older.replace("\"schema\": 3", "\"schema\": 5"));
+        assert!(rows(newer.as_bytes()).expect_err("refused").contains("found 5, this incast reads 1 to 4"));
+        let changed = text.replace("120.0", "121.0");
+        assert!(rows(changed.as_bytes()).expect_err("refused").contains("SHA-256"));
     }
 }

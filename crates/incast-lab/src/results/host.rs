@@ -38,11 +38,25 @@ pub fn peak_rss_bytes() -> u64 {
     kilobytes("/proc/self/status", "VmHWM:").unwrap_or(0)
 }
 
-/// Memory that can be used without swapping, in bytes: of the machine, and of the control groups that this process is in.
+/// Memory that can be used without swapping, in bytes: of the machine, of the control groups that this process is in, and of
+/// its own limits.
 pub fn available_memory() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let of_machine = kilobytes("/proc/meminfo", "MemAvailable:");
-    [of_machine, left_in_groups(Path::new("/sys/fs/cgroup"), &groups)].into_iter().flatten().min()
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let used = |key: &str| kilobytes("/proc/self/status", key).unwrap_or(0);
+    let of_groups = left_in_groups(Path::new("/sys/fs/cgroup"), &groups);
+    [of_machine, of_groups, left_of_limits(&limits, used("VmSize:"), used("VmData:"))].into_iter().flatten().min()
+}
+
+/// What RLIMIT_AS and RLIMIT_DATA leave of the address space and the data of this process. `limits` is `/proc/self/limits`.
+fn left_of_limits(limits: &str, space: u64, data: u64) -> Option<u64> {
+    let soft = |name: &str| {
+        let limit = limits.lines().find_map(|line| line.strip_prefix(name))?;
+        limit.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let left = [(soft("Max address space"), space), (soft("Max data size"), data)];
+    left.into_iter().filter_map(|(limit, used)| Some(limit?.saturating_sub(used))).min()
 }
 
 /// What the limits of control groups leave, the least of all that contain this process; `None` without a limit.
@@ -83,6 +97,20 @@ fn kilobytes(file: &str, key: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_of_the_process_count() {
+        let limits = "Max cpu time              unlimited            unlimited            seconds\n\
+                      Max data size             unlimited            unlimited            bytes\n\
+                      Max address space         1000                 unlimited            bytes\n";
+        assert_eq!(left_of_limits(limits, 300, 200), Some(700));
+        assert_eq!(left_of_limits(limits, 3_000, 200), Some(0));
+        assert_eq!(left_of_limits(&limits.replace("1000 ", "unlimited "), 300, 200), None);
+        assert_eq!(
+            left_of_limits(&limits.replace("data size             unlimited", "data size             250 "), 300, 200),
+            Some(50)
+        );
+    }
 
     #[test]
     fn the_smallest_limit_of_all_groups_counts() {

@@ -2,11 +2,13 @@
 //!
 //! - [`parquet`]: the Parquet tables of a run, written and read back.
 //! - [`record`]: the file `run.json`; [`runs`]: those of a folder; [`export`]: one table of the rows of all its runs.
+//! - [`checksums`]: whether files are what was written.
 //! - [`summary`]: the rows of `summary.json`, [`file`](mod@file) itself; [`csv`]: the same as `summary.csv`.
 //! - [`verdict`]: which scheme is best, and which cannot be told from it.
 //! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]:
 //!   published numbers beside it.
 
+pub mod checksums;
 mod claim_status;
 mod claim_target;
 pub mod claims;

@@ -1,22 +1,19 @@
 //! The Parquet tables of a run: which columns they have.
 
-use super::labels::Labels;
+use super::{host::available_memory, labels::Labels};
 use crate::columns::{
-    About, Rows, each_group, flags, optional_f64s, optional_flags, optional_strings, optional_u64s, strings, u8s, u32s,
-    u64s, write,
+    About, Rows, count_rows, each_group, flags, optional_f64s, optional_flags, optional_strings, optional_u64s,
+    strings, u8s, u32s, u64s, write,
 };
 use crate::metrics::{class_run::slowdown, requests::Request};
+use crate::text::bytes;
 use incast_sim::{
     FlowSpec,
     outcome::{EventKind, EventRecord, FlowRecord, PauseCause, PortSample, RateSample},
     topology::Tier,
 };
 use incast_units::Time;
-use std::{
-    fs::File,
-    io::{self, Read, Seek, SeekFrom},
-    path::Path,
-};
+use std::{io, path::Path};
 
 /// A flow's id in one number, as requests of their own are numbered too.
 fn flow_id(source: u32, sequence: u32) -> u64 {
@@ -217,25 +214,17 @@ fn kind_name(kind: EventKind) -> &'static str {
     }
 }
 
-/// Whether a Parquet file is there from its beginning to its end: both have its magic number.
-pub fn is_whole(path: &Path) -> bool {
-    const MAGIC: &[u8; 4] = b"PAR1";
-    let ends = || {
-        let mut file = File::open(path)?;
-        let (mut first, mut last) = ([0; 4], [0; 4]);
-        file.read_exact(&mut first)?;
-        file.seek(SeekFrom::End(-4))?;
-        file.read_exact(&mut last)?;
-        io::Result::Ok((first, last))
-    };
-    ends().is_ok_and(|(first, last)| first == *MAGIC && last == *MAGIC)
-}
-
 /// Reads back what a summary needs of `flows.parquet`: class, request, size, start, delivery and ideal time.
 ///
 /// # Errors
 /// Those of the file system, and a file that is not one of ours.
 pub fn read_flows(path: &Path, classes: &[String]) -> io::Result<Vec<FlowRecord>> {
+    let (count, each) = (count_rows(path)?, size_of::<FlowRecord>());
+    let (needed, available) = (count.saturating_mul(each) as u64, available_memory().unwrap_or(u64::MAX));
+    if needed > available {
+        let why = format!("{count} flows take {} of memory, and {} are available", bytes(needed), bytes(available));
+        return Err(invalid(why));
+    }
     let mut flows = Vec::new();
     each_group(path, |rows| {
         let (names, requests, bytes) = (rows.strings("class")?, rows.u64s("request")?, rows.u64s("size_bytes")?);

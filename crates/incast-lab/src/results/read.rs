@@ -2,8 +2,7 @@
 
 use super::{
     claims::{self, Judgement},
-    file,
-    record::{RunRecord, Status, read_file},
+    record::{RunRecord, Status},
     row::{ALL, Row, Seed},
     runs,
     verdict::{self, Verdicts},
@@ -38,6 +37,9 @@ impl Unreadable {
         Self { path: path.to_owned(), message: message.to_string() }
     }
 }
+
+/// What is said of results without checksums.
+pub const UNVERIFIED: &str = "; unverified: this build wrote no checksums";
 
 /// A grid point.
 pub type Point = Map<String, Value>;
@@ -77,6 +79,8 @@ impl FinishedRun {
 /// What a results folder holds.
 #[derive(Debug)]
 pub struct Results {
+    /// They are of a build that wrote no checksums: whether they have changed since is not known.
+    pub unverified: bool,
     /// Rows of the summary.
     pub rows: Vec<Row>,
     /// The runs they are of, in their order; at least one.
@@ -139,8 +143,7 @@ pub struct Summary {
 /// # Errors
 /// What is missing or damaged.
 pub fn summary(folder: &Path) -> Result<Summary, Unreadable> {
-    let rows = read_summary(folder)?;
-    let (runs, _) = read_runs(folder)?;
+    let Parts { rows, done: runs, unverified, .. } = read_parts(folder)?;
     let Some(first) = runs.first() else {
         return Err(Unreadable::new(folder, "holds no runs"));
     };
@@ -150,13 +153,14 @@ pub fn summary(folder: &Path) -> Result<Summary, Unreadable> {
         Seed::Pooled(_) => None,
     }));
     let provenance = format!(
-        "{}{}, {} of arrivals, {} seed{}, incast {}{}",
+        "{}{}, {} of arrivals, {} seed{}, incast {}{}{}",
         first.text("name"),
         if first.record.short { " (short form)" } else { "" },
         first.text("duration"),
         seeds.len(),
         if seeds.len() == 1 { "" } else { "s; ± is half of the 95% confidence interval over them" },
         first.record.version,
+        if unverified { UNVERIFIED } else { "" },
         if rows.iter().any(|row| row.is_pooled() && row.is_too_short()) {
             "; ! marks a run too short for a steady state"
         } else {
@@ -174,33 +178,20 @@ pub fn summary(folder: &Path) -> Result<Summary, Unreadable> {
 /// # Errors
 /// What is missing or damaged.
 pub fn read(folder: &Path) -> Result<Results, Unreadable> {
-    let rows = read_summary(folder)?;
-    let (mut found, failed) = read_runs(folder)?;
+    let Parts { rows, done: mut found, failed, unverified } = read_parts(folder)?;
     let mut runs = Vec::new();
     for row in rows.iter().filter(|row| row.class == ALL) {
         let Seed::One(seed) = row.seed else { continue };
         let same = |run: &FinishedRun| {
             run.record.seed == seed && run.record.scheme == row.scheme && run.record.grid == row.grid
         };
-        let Some(index) = found.iter().position(same) else {
-            return Err(Unreadable::new(
-                folder,
-                format!(
-                    "summary.json has a run of {} with seed {seed}, whose folder is missing; `incast run --resume` runs it again",
-                    row.scheme
-                ),
-            ));
-        };
-        runs.push(found.swap_remove(index));
+        if let Some(index) = found.iter().position(same) {
+            runs.push(found.swap_remove(index));
+        }
     }
     let Some(first) = runs.first() else {
         return Err(Unreadable::new(&folder.join("summary.json"), "holds no runs"));
     };
-    let identity = |run: &FinishedRun| (run.record.version.clone(), run.record.scenario_hash.clone());
-    if let Some(other) = runs.iter().find(|run| identity(run) != identity(first)) {
-        let message = format!("is of another scenario or version of incast than {}", first.name());
-        return Err(Unreadable::new(&other.folder, message));
-    }
     let claims = read_claims(first)?;
     let claims = claims::judge(&claims, &rows);
     let columns = read_columns(first)?;
@@ -211,7 +202,7 @@ pub fn read(folder: &Path) -> Result<Results, Unreadable> {
     };
     let points = distinct(rows.iter().map(|row| &row.grid));
     let schemes = distinct(rows.iter().map(|row| &row.scheme));
-    Ok(Results { rows, runs, failed, points, schemes, classes, claims, columns, verdicts })
+    Ok(Results { unverified, rows, runs, failed, points, schemes, classes, claims, columns, verdicts })
 }
 
 fn distinct<T: Clone + PartialEq>(all: impl Iterator<Item = impl Borrow<T>>) -> Vec<T> {
@@ -224,49 +215,54 @@ fn distinct<T: Clone + PartialEq>(all: impl Iterator<Item = impl Borrow<T>>) -> 
     distinct
 }
 
-fn read_summary(folder: &Path) -> Result<Vec<Row>, Unreadable> {
-    let path = folder.join("summary.json");
-    match read_file(&path) {
-        Ok(bytes) => {
-            file::rows(&bytes).map_err(|error| Unreadable::new(&path, format!("not a summary of incast: {error}")))
-        }
-        Err(error) if folder.is_dir() && !path.exists() => {
-            let mut below: Vec<String> = fs::read_dir(folder)
-                .into_iter()
-                .flatten()
-                .flatten()
-                .map(|entry| entry.path())
-                .filter(|path| path.join("summary.json").is_file())
-                .map(|path| path.display().to_string())
-                .collect();
-            below.sort();
-            let hint = if below.is_empty() {
-                "expected the folder that `incast run` names as \"results\"; of an interrupted run, `--resume` writes the summary".to_owned()
-            } else {
-                format!("there is {}", below.join(", "))
-            };
-            Err(Unreadable::new(folder, format!("no summary.json ({}); {hint}", error.kind())))
-        }
-        Err(error) => Err(Unreadable::new(&path, format!("cannot be read: {error}"))),
-    }
+/// Why a folder has no summary.
+fn no_summary(folder: &Path) -> Unreadable {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let below = entries.filter(|path| path.join("summary.json").is_file());
+    let mut below: Vec<String> = below.map(|path| path.display().to_string()).collect();
+    below.sort();
+    let hint = if below.is_empty() {
+        "expected the folder that `incast run` names as \"results\"; of an interrupted run, `--resume` writes the summary"
+            .to_owned()
+    } else {
+        format!("there is {}", below.join(", "))
+    };
+    Unreadable::new(folder, format!("no summary.json; {hint}"))
 }
 
-/// Runs that are done, and those that failed with the reason, by the names of their folders.
-#[allow(clippy::type_complexity, reason = "two lists, named where they are bound")]
-fn read_runs(folder: &Path) -> Result<(Vec<FinishedRun>, Vec<(String, String)>), Unreadable> {
-    let found = runs::read(folder).map_err(|FileError { path, source }| {
-        let what = if path == folder { "" } else { "not a record of a run: " };
-        Unreadable::new(&path, format!("{what}{source}"))
+/// The parts of a folder that belong together.
+struct Parts {
+    rows: Vec<Row>,
+    /// Runs that are done.
+    done: Vec<FinishedRun>,
+    /// Runs that failed: their folders, and why.
+    failed: Vec<(String, String)>,
+    unverified: bool,
+}
+
+fn read_parts(folder: &Path) -> Result<Parts, Unreadable> {
+    let found = runs::read(folder).map_err(|FileError { path, source }| match source.kind() {
+        _ if path == folder && !folder.is_dir() => Unreadable::new(folder, format!("cannot be read: {source}")),
+        _ => Unreadable::new(&path, source),
     })?;
+    let unverified = found.is_unverified();
+    let rows = found.rows.ok_or_else(|| no_summary(folder))?;
     let (mut done, mut failed) = (Vec::new(), Vec::new());
-    for (folder, record) in found {
+    for (folder, record) in found.runs {
         let run = FinishedRun { folder, record };
         match run.record.status {
             Status::Done => done.push(run),
             Status::Failed => failed.push((run.name(), run.record.error.clone().unwrap_or_default())),
         }
     }
-    Ok((done, failed))
+    let identity = |run: &FinishedRun| (run.record.version.clone(), run.record.scenario_hash.clone());
+    if let Some(first) = done.first()
+        && let Some(other) = done.iter().find(|run| identity(run) != identity(first))
+    {
+        let message = format!("is of another scenario or version of incast than {}", first.name());
+        return Err(Unreadable::new(&other.folder, message));
+    }
+    Ok(Parts { rows, done, failed, unverified })
 }
 
 /// Columns that the scenario lists.

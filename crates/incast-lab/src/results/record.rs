@@ -1,11 +1,16 @@
 //! `run.json`: what a run was, what it cost and how it ended.
 
-use super::{host::Host, row::Row};
-use crate::{atomic, metrics::ns_per_packet_hop};
+use super::{
+    checksums::{self, Files},
+    export::TABLES,
+    host::Host,
+    row::Row,
+};
+use crate::{atomic, columns::join::FileError, metrics::ns_per_packet_hop};
 use incast_sim::outcome::{Cost, Totals};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::{fs, io, path::Path};
+use std::{io, io::Read, path::Path};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +61,9 @@ pub struct RunRecord {
     pub version: String,
     /// Hash of the scenario's effective values; results of equal hash and version are interchangeable.
     pub scenario_hash: String,
+    /// Name of its folder; of builds without checksums, empty.
+    #[serde(default)]
+    pub folder: String,
     /// How it ended.
     pub status: Status,
     /// What went wrong, if anything.
@@ -94,6 +102,9 @@ pub struct RunRecord {
     pub rows: Vec<Row>,
     /// The scenario as run, with effective values.
     pub scenario: Value,
+    /// Checksums of the other files of its folder; `None` of builds that did not write them: its results are unverified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Files>,
 }
 
 impl RunRecord {
@@ -102,20 +113,35 @@ impl RunRecord {
     /// # Errors
     /// Those of the file system.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        atomic::write(path, |file| {
-            let mut buffer = io::BufWriter::new(file);
-            serde_json::to_writer_pretty(&mut buffer, self)?;
-            io::Write::write_all(&mut buffer, b"\n")?;
-            io::Write::flush(&mut buffer)
-        })
+        let text = checksums::seal(serde_json::to_string_pretty(self)?);
+        atomic::write(path, |file| io::Write::write_all(file, text.as_bytes()))
     }
 
     /// Reads the file.
     ///
     /// # Errors
-    /// Those of the file system, and a file of another form.
+    /// Those of the file system, a file of another form, and one that has changed since it was written.
     pub fn read(path: &Path) -> io::Result<Self> {
-        serde_json::from_slice(&read_file(path)?).map_err(io::Error::from)
+        checksums::parse(&read_file(path)?, |record: &Self| record.files.is_some())
+            .map_err(|error| io::Error::new(error.kind(), format!("not a record of a run: {error}")))
+    }
+
+    /// Refuses the run's `folder` if one of its files is missing or has changed.
+    ///
+    /// # Errors
+    /// The file, and what is wrong with it.
+    pub fn check(&self, folder: &Path) -> Result<(), FileError> {
+        checksums::check_folder(folder, self.files.as_ref(), &TABLES)
+            .map_err(|(name, source)| FileError { path: folder.join(name), source })
+    }
+
+    /// Whether the run has this file in its `folder`.
+    ///
+    /// # Errors
+    /// It had, and the file is missing or has changed.
+    pub fn has(&self, folder: &Path, name: &str) -> Result<bool, FileError> {
+        checksums::check_file(folder, name, self.files.as_ref())
+            .map_err(|source| FileError { path: folder.join(name), source })
     }
 }
 
@@ -127,13 +153,13 @@ const MOST_BYTES: u64 = 2 << 30;
 /// # Errors
 /// Those of the file system, another kind of file, and one that is too large.
 pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let metadata = fs::metadata(path)?;
-    let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    if !metadata.is_file() {
-        return Err(wrong("not a regular file".into()));
+    let mut file = checksums::regular(path)?;
+    let length = file.metadata()?.len();
+    if length > MOST_BYTES {
+        let why = format!("found {length} bytes, allowed are {MOST_BYTES}");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
-    if metadata.len() > MOST_BYTES {
-        return Err(wrong(format!("found {} bytes, allowed are {MOST_BYTES}", metadata.len())));
-    }
-    fs::read(path)
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

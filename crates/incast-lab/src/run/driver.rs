@@ -2,7 +2,7 @@
 
 use super::{
     RunError,
-    folder::{self, Existing, Folder, Identity},
+    folder::{self, Existing, Folder, Found, Identity},
     memory,
     one::{Context, Ending, Export, flows_file, key, run_one},
     only::Only,
@@ -13,6 +13,7 @@ use crate::{
     report::{self, ReportError},
     results::{
         RunRecord,
+        checksums::hex,
         claims::{self, Judgement, Status},
         csv, file,
         host::{Host, available_memory, cores},
@@ -33,7 +34,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
@@ -164,6 +165,8 @@ impl Plan {
 pub trait Observer: Sync {
     /// Runs are about to start: those to do, and how many were found finished.
     fn on_start(&self, _to_do: &[&Run], _found: usize) {}
+    /// What lies in the folder of a run is not what it wrote, so it is to be done again; and why.
+    fn on_damage(&self, _folder: &Path, _why: &str) {}
     /// A run goes on. `run` is its index in the list given to [`Self::on_start`].
     fn on_progress(&self, _run: usize, _progress: &Progress) {}
     /// A run was simulated; its files are written until [`Self::on_end`].
@@ -236,7 +239,7 @@ pub fn execute(
     let mut planned: Vec<&Run> = plan.runs.iter().collect();
     let mut failures = Vec::new();
     let rows = loop {
-        let to_do: Vec<&Run> = planned.iter().copied().filter(|run| folder.finished(&run.folder).is_none()).collect();
+        let to_do: Vec<&Run> = planned.iter().copied().filter(|run| is_to_do(&folder, run, observer)).collect();
         observer.on_start(&to_do, planned.len() - to_do.len());
         failures.extend(run_all(&to_do, jobs, &context, observer, stop));
         let rows = summarise(plan, &folder, &long)?;
@@ -260,7 +263,7 @@ fn conclude(
     stopped: bool,
     extent: Extent,
 ) -> Result<Finished, RunError> {
-    let done = planned.iter().filter(|run| folder.finished(&run.folder).is_some()).count();
+    let done = planned.iter().filter(|run| folder.finished(run).is_some()).count();
     let footer = footer(plan, &rows);
     let table = table::render(&title(plan), &rows, &footer, extent);
     let mut report = None;
@@ -295,14 +298,16 @@ pub fn execute_part(
     // Equal runs end equally: what failed here would fail again.
     let (mut to_do, mut failures) = (Vec::new(), Vec::new());
     for run in &plan.runs {
-        match elsewhere(run, &[folder.path().to_owned()]) {
-            Some((_, record)) => failures.extend(record.error.map(|error| (run.folder.clone(), error))),
-            None => to_do.push(run),
+        match folder.find(run) {
+            Found::Done(_) => {}
+            Found::Failed(record) => failures.extend(record.error.clone().map(|error| (run.folder.clone(), error))),
+            Found::Nothing | Found::Damaged(_) => to_do.push(run),
         }
+        tell_damage(&folder, run, observer);
     }
     observer.on_start(&to_do, plan.runs.len() - to_do.len());
     failures.extend(run_all(&to_do, jobs, &context(plan, options, &folder, &long, &host), observer, stop));
-    let done = plan.runs.iter().filter(|run| folder.finished(&run.folder).is_some()).count();
+    let done = plan.runs.iter().filter(|run| folder.finished(run).is_some()).count();
     Ok(Part { folder: folder.path().to_owned(), failures, done })
 }
 
@@ -350,15 +355,38 @@ pub fn missing(plan: &Plan, out: &Path, sources: &[PathBuf], again: bool) -> Res
     Ok(runs.map(|run| run.folder.clone()).collect())
 }
 
-/// Where a run is, and its record: the first that is done, or else the first that failed. One whose flows were not copied
+/// Where a run is, and its record: the first that is done, or else the first that failed. One of which a file was not copied
 /// whole is not there.
-fn elsewhere(run: &Run, sources: &[PathBuf]) -> Option<(PathBuf, RunRecord)> {
-    let found = sources.iter().map(|source| source.join(&run.folder)).filter_map(|from| {
-        let record = RunRecord::read(&from.join("run.json")).ok()?;
-        let is_whole = record.status == RunStatus::Failed || parquet::is_whole(&from.join("flows.parquet"));
-        is_whole.then_some((from, record))
+fn elsewhere(run: &Run, sources: &[PathBuf]) -> Option<(PathBuf, Arc<RunRecord>)> {
+    let found = sources.iter().filter_map(|source| match folder::find(source, run) {
+        Found::Done(record) | Found::Failed(record) => Some((source.join(&run.folder), record)),
+        Found::Nothing | Found::Damaged(_) => None,
     });
     found.min_by_key(|(_, record)| record.status == RunStatus::Failed)
+}
+
+/// Of runs that are `missing` in `sources`, the folders that are there and are not what the runs wrote; and why.
+pub fn damaged(plan: &Plan, sources: &[PathBuf], missing: &[String]) -> Vec<(PathBuf, String)> {
+    let runs = plan.all.iter().filter(|run| missing.contains(&run.folder));
+    let places = runs.flat_map(|run| sources.iter().map(move |source| (source, run)));
+    places
+        .filter_map(|(source, run)| match folder::find(source, run) {
+            Found::Damaged(why) => Some((source.join(&run.folder), why)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Nothing that can be used is there of a run.
+fn is_to_do(folder: &Folder, run: &Run, observer: &dyn Observer) -> bool {
+    tell_damage(folder, run, observer);
+    folder.finished(run).is_none()
+}
+
+fn tell_damage(folder: &Folder, run: &Run, observer: &dyn Observer) {
+    if let Found::Damaged(why) = folder.find(run) {
+        observer.on_damage(&folder.path().join(&run.folder), &why);
+    }
 }
 
 /// Joins runs that were done elsewhere in the folder of the scenario's results, and writes the summary: what [`execute`]
@@ -374,14 +402,14 @@ pub fn gather(plan: &Plan, out: &Path, sources: &[PathBuf], extent: Extent) -> R
     let everywhere: Vec<PathBuf> = sources.iter().cloned().chain([folder.path().to_owned()]).collect();
     let selected = plan.runs.iter().map(|run| (run, true));
     for (run, is_selected) in selected.chain(plan.further.iter().map(|run| (run, false))) {
-        if folder.finished(&run.folder).is_some() {
+        if folder.finished(run).is_some() {
             planned.push(run);
         } else if let Some((from, record)) = elsewhere(run, &everywhere) {
             if !from.starts_with(folder.path()) {
                 folder.adopt(&run.folder, &from)?;
             }
             if record.status == RunStatus::Failed {
-                failures.push((run.folder.clone(), record.error.unwrap_or_default()));
+                failures.push((run.folder.clone(), record.error.clone().unwrap_or_default()));
             }
             planned.push(run);
         } else if is_selected {
@@ -409,8 +437,10 @@ fn run_all(
 ) -> Vec<(String, String)> {
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
+    // No run can be written any more.
+    let is_full = AtomicBool::new(false);
     let work = || {
-        while !stop.load(Ordering::Relaxed) {
+        while !stop.load(Ordering::Relaxed) && !is_full.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(run) = to_do.get(index) else { return };
             let mut reported = Instant::now();
@@ -425,7 +455,10 @@ fn run_all(
                 Ok(Ending::Done(_)) => None,
                 Ok(Ending::Stopped) => return,
                 Ok(Ending::Failed(message)) => Some(message),
-                Err(error) => Some(error.to_string()),
+                Err(error) => {
+                    is_full.fetch_or(error.is_full_disk(), Ordering::Relaxed);
+                    Some(error.to_string())
+                }
             };
             observer.on_end(index, failure.as_deref());
             if let Some(message) = failure {
@@ -442,6 +475,11 @@ fn run_all(
     });
     let mut failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
     failures.sort();
+    if is_full.into_inner() {
+        let left = to_do.len() - next.into_inner().min(to_do.len());
+        let last = failures.last_mut().filter(|_| left > 0);
+        last.into_iter().for_each(|(.., message)| message.push_str(&format!("; {left} runs were not begun")));
+    }
     failures.into_iter().map(|(_, run, message)| (run, message)).collect()
 }
 
@@ -450,8 +488,8 @@ fn summarise(plan: &Plan, folder: &Folder, long: &[String]) -> Result<Vec<Row>, 
     let mut rows = Vec::new();
     let same_group = |a: &Run, b: &Run| a.scheme == b.scheme && a.grid == b.grid;
     for group in plan.all.chunk_by(same_group) {
-        let finished: Vec<(&Run, RunRecord)> =
-            group.iter().filter_map(|run| Some((run, folder.finished(&run.folder)?))).collect();
+        let finished: Vec<(&Run, Arc<RunRecord>)> =
+            group.iter().filter_map(|run| Some((run, folder.finished(run)?))).collect();
         let Some((first, record)) = finished.first() else { continue };
         let key = key(first, record.classes.clone(), long);
         let flows =
@@ -516,8 +554,4 @@ fn fingerprint(scenario: &Scenario) -> String {
         }
     }
     hex(&hash.finalize())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

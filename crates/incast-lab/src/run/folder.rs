@@ -5,12 +5,15 @@
 use super::RunError;
 use crate::{
     atomic,
-    results::{RunRecord, record::Status},
+    results::{FileError, RunRecord, record::Status},
+    scenario::Run,
 };
 use std::{
+    collections::BTreeMap,
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// Ending of the folders of runs that are not finished.
@@ -110,6 +113,58 @@ fn contents(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>, Vec<PathBuf>),
 pub struct Folder {
     path: PathBuf,
     _lock: File,
+    /// What was found, by the names of the runs' folders.
+    verified: Mutex<BTreeMap<String, Found>>,
+}
+
+/// What a folder has of a run.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// It is done.
+    Done(Arc<RunRecord>),
+    /// It ended with an error.
+    Failed(Arc<RunRecord>),
+    /// Nothing.
+    Nothing,
+    /// Something that is not what the run wrote: what it is.
+    Damaged(String),
+}
+
+/// What a folder of results has of a run, each of its files verified.
+pub fn find(folder: &Path, run: &Run) -> Found {
+    let own = folder.join(&run.folder);
+    let path = own.join("run.json");
+    match fs::symlink_metadata(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(&own).is_err() => {
+            return Found::Nothing;
+        }
+        Err(error) => return Found::Damaged(format!("run.json: {error}")),
+        Ok(_) => {}
+    }
+    let record = match RunRecord::read(&path) {
+        Ok(record) => record,
+        Err(error) => return Found::Damaged(format!("run.json: {error}")),
+    };
+    if (&record.scheme, record.seed, &record.grid) != (&run.scheme, run.seed, &run.point()) {
+        return Found::Damaged(format!("it holds the run of {} with seed {}", record.scheme, record.seed));
+    }
+    match record.check(&own) {
+        Err(FileError { path, source }) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            Found::Damaged(format!("{name}: {source}"))
+        }
+        Ok(()) => Found::new(record),
+    }
+}
+
+impl Found {
+    /// A run whose files are what it wrote.
+    fn new(record: RunRecord) -> Self {
+        match record.status {
+            Status::Done => Self::Done(Arc::new(record)),
+            Status::Failed => Self::Failed(Arc::new(record)),
+        }
+    }
 }
 
 impl Folder {
@@ -128,7 +183,7 @@ impl Folder {
             Err(TryLockError::Error(error)) => return Err(RunError::files(&path)(error)),
         }
         probe(&path).map_err(cannot)?;
-        let folder = Self { path, _lock: lock };
+        let folder = Self { path, _lock: lock, verified: Mutex::default() };
         folder.prepare(existing, identity)?;
         Ok(folder)
     }
@@ -167,10 +222,18 @@ impl Folder {
         &self.path
     }
 
-    /// The finished run of this name, if there is one that ended well and can be read.
-    pub fn finished(&self, run: &str) -> Option<RunRecord> {
-        let record = RunRecord::read(&self.path.join(run).join("run.json")).ok()?;
-        (record.status == Status::Done).then_some(record)
+    /// What the folder has of a run. Its files are read once, to verify them.
+    pub fn find(&self, run: &Run) -> Found {
+        self.verified().entry(run.folder.clone()).or_insert_with(|| find(&self.path, run)).clone()
+    }
+
+    fn verified(&self) -> MutexGuard<'_, BTreeMap<String, Found>> {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run if it is finished, and its files are what it wrote.
+    pub fn finished(&self, run: &Run) -> Option<Arc<RunRecord>> {
+        if let Found::Done(record) = self.find(run) { Some(record) } else { None }
     }
 
     /// An empty folder to write a run to.
@@ -186,16 +249,23 @@ impl Folder {
         Ok(partial)
     }
 
-    /// Makes a written run visible, in place of an earlier one.
+    /// Makes a written run visible, in place of an earlier one. Its files are verified later, unless the `record` was just
+    /// written with them.
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn commit(&self, run: &str, partial: &Path) -> Result<PathBuf, RunError> {
+    pub fn commit(&self, run: &str, partial: &Path, record: Option<RunRecord>) -> Result<PathBuf, RunError> {
         let whole = self.path.join(run);
-        if whole.exists() {
-            fs::remove_dir_all(&whole).map_err(RunError::files(&whole))?;
+        match fs::symlink_metadata(&whole) {
+            Ok(earlier) if earlier.is_dir() => fs::remove_dir_all(&whole).map_err(RunError::files(&whole))?,
+            Ok(_) => fs::remove_file(&whole).map_err(RunError::files(&whole))?,
+            Err(_) => {}
         }
+        self.verified().remove(run);
         atomic::rename_folder(partial, &whole).map_err(RunError::files(&whole))?;
+        if let Some(record) = record {
+            self.verified().insert(run.to_owned(), Found::new(record));
+        }
         Ok(whole)
     }
 
@@ -214,7 +284,7 @@ impl Folder {
             })
         });
         match copied {
-            Ok(()) => self.commit(run, &partial).map(drop),
+            Ok(()) => self.commit(run, &partial, None).map(drop),
             Err(error) => {
                 self.abandon(&partial);
                 Err(RunError::files(from)(error))

@@ -8,6 +8,8 @@
 //! - [`driver`]: all of them, in parallel.
 //! - [`shards`]: parts of them, each for a machine.
 
+#[cfg(test)]
+mod damage;
 pub mod driver;
 pub mod folder;
 pub mod list;
@@ -19,7 +21,7 @@ pub mod state;
 #[cfg(test)]
 mod testing;
 
-pub use driver::{Finished, Gathered, Observer, Options, Part, Plan, execute, execute_part, gather, missing};
+pub use driver::{Finished, Gathered, Observer, Options, Part, Plan, damaged, execute, execute_part, gather, missing};
 
 use crate::scenario::ScenarioError;
 use std::{io, path::PathBuf};
@@ -92,6 +94,12 @@ impl RunError {
     /// The input is at fault, not the machine: exit code 2 instead of 1.
     pub fn is_bad_input(&self) -> bool {
         !matches!(self, Self::Files { .. })
+    }
+
+    /// Nothing more can be written.
+    pub(crate) fn is_full_disk(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::Files { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
     }
 
     pub(crate) fn files(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {

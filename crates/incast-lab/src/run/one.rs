@@ -8,6 +8,7 @@ use crate::{
     atomic,
     metrics::backlog::Load,
     results::{
+        checksums::{self, Files},
         host::{Host, peak_rss_bytes},
         labels::Labels,
         parquet,
@@ -17,7 +18,7 @@ use crate::{
     scenario::{Form, Run},
 };
 use incast_sim::{Config, Outcome, Progress, SimulationError, outcome::Deadlock, simulate_observed};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::{
     any::Any,
     io::Write,
@@ -99,7 +100,7 @@ pub fn run_one(
     record.error = Some(message.clone());
     let partial = context.folder.begin(&run.folder)?;
     record.write(&partial.join("run.json")).map_err(RunError::files(&partial))?;
-    context.folder.commit(&run.folder, &partial)?;
+    context.folder.commit(&run.folder, &partial, Some(record))?;
     Ok(Ending::Failed(message))
 }
 
@@ -215,6 +216,7 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
             base_rtt_ps: outcome.base_rtt.ps(),
             cost: RunCost::new(&outcome.totals, &outcome.cost, peak_rss_bytes()),
             rows,
+            files: Some(checksums::of_folder(&partial)?),
             ..record(run, context)
         };
         record.write(&file("run.json"))?;
@@ -222,7 +224,7 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
     })();
     match written {
         Ok(record) => {
-            context.folder.commit(&run.folder, &partial)?;
+            context.folder.commit(&run.folder, &partial, Some(record.clone()))?;
             Ok(record)
         }
         Err(error) => {
@@ -240,7 +242,7 @@ fn about(run: &Run, context: &Context<'_>) -> [(&'static str, String); 6] {
         ("incast.scenario_hash", context.identity.scenario_hash.clone()),
         ("incast.scheme", run.scheme.clone()),
         ("incast.seed", run.seed.to_string()),
-        ("incast.grid", Value::Object(grid(run)).to_string()),
+        ("incast.grid", Value::Object(run.point()).to_string()),
     ]
 }
 
@@ -249,12 +251,13 @@ fn record(run: &Run, context: &Context<'_>) -> RunRecord {
     RunRecord {
         version: context.identity.version.clone(),
         scenario_hash: context.identity.scenario_hash.clone(),
+        folder: run.folder.clone(),
         status: Status::Failed,
         error: None,
         complete: false,
         scheme: run.scheme.clone(),
         seed: run.seed,
-        grid: grid(run),
+        grid: run.point(),
         classes: run.classes.clone(),
         digest: String::new(),
         ended_at_ps: 0,
@@ -266,6 +269,7 @@ fn record(run: &Run, context: &Context<'_>) -> RunRecord {
         workloads: run.describe_workloads(),
         rows: Vec::new(),
         scenario: serde_json::to_value(run.effective()).unwrap_or_default(),
+        files: Some(Files::new()),
     }
 }
 
@@ -273,7 +277,7 @@ fn record(run: &Run, context: &Context<'_>) -> RunRecord {
 pub fn key(run: &Run, classes: Vec<String>, long: &[String]) -> Key {
     Key {
         scheme: run.scheme.clone(),
-        grid: grid(run),
+        grid: run.point(),
         long: classes.iter().map(|class| long.contains(class)).collect(),
         classes,
         sizes: run.sizes().to_vec(),
@@ -284,10 +288,6 @@ pub fn key(run: &Run, classes: Vec<String>, long: &[String]) -> Key {
             duration_needed: nominal.settles.filter(|settles| *settles > run.counted_until),
         }),
     }
-}
-
-fn grid(run: &Run) -> Map<String, Value> {
-    run.grid.iter().map(|(path, value)| (path.clone(), serde_json::to_value(value).unwrap_or_default())).collect()
 }
 
 fn panic_message(payload: &(dyn Any + Send)) -> &str {
@@ -329,11 +329,11 @@ mod tests {
         let late = Context { run_timeout: Some(Duration::ZERO), ..context };
         let failed = run_one(&runs[0], &late, &go, &mut |_| (), &mut || ()).expect("written");
         assert_eq!(failed, Ending::Failed("it took longer than the 0 s of --run-timeout".into()));
-        assert!(folder.finished(&runs[0].folder).is_none());
+        assert!(folder.finished(&runs[0]).is_none());
 
         let panicked = run_one(&runs[0], &context, &go, &mut |_| panic!("on purpose"), &mut || ()).expect("written");
         assert_eq!(panicked, Ending::Failed("the simulator panicked: on purpose".into()));
-        assert!(folder.finished(&runs[0].folder).is_none());
+        assert!(folder.finished(&runs[0]).is_none());
         let record = RunRecord::read(&folder.path().join(&runs[0].folder).join("run.json")).expect("a record");
         assert_eq!((record.status, record.error.is_some()), (Status::Failed, true));
 
@@ -345,7 +345,7 @@ mod tests {
         let signal = AtomicBool::new(false);
         let ended = run_one(&runs[0], &context, &signal, &mut |_| (), &mut || signal.store(true, Ordering::Relaxed));
         let Ok(Ending::Done(done)) = ended else { panic!("not done") };
-        assert_eq!(folder.finished(&runs[0].folder).as_ref(), Some(&*done));
+        assert_eq!(folder.finished(&runs[0]).as_deref(), Some(&*done));
         assert!(done.rows.iter().any(|row| row.class == "all" && row.flows() > 0));
         let flows = parquet::read_flows(&flows_file(folder.path(), &runs[0].folder), &done.classes).expect("flows");
         let about = crate::columns::about(&flows_file(folder.path(), &runs[0].folder)).expect("flows");

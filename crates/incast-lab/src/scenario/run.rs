@@ -62,6 +62,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// The grid point in JSON.
+    pub fn point(&self) -> serde_json::Map<String, serde_json::Value> {
+        self.grid.iter().map(|(path, value)| (path.clone(), serde_json::to_value(value).unwrap_or_default())).collect()
+    }
+
     /// Everything that the simulator needs, with `threads` threads: the fabric and the flows are made here.
     ///
     /// # Errors
@@ -233,7 +238,7 @@ impl Run {
             until = until.max(first + lasts);
         }
         let probes = &self.point.probes;
-        let has_requests = self.point.traffic.generators.iter().any(|generator| generator.has_requests());
+        let has_requests = self.point.traffic.generators.iter().any(|generator| generator.request_class().is_some());
         let tables = [true, has_requests, probes.ports.is_some(), probes.rates.is_some(), probes.events];
         // Only priorities that are used have samples; receivers give them to their messages.
         let priorities = self

@@ -315,6 +315,19 @@ impl Distribution {
         sizes.into_iter().map(|size| SizeClass { bytes: size as u64, flows }).collect()
     }
 
+    /// The smallest and the largest size that can be drawn.
+    pub fn range(&self) -> (u64, u64) {
+        match self {
+            Self::Fixed(size) => (*size, *size),
+            Self::Lognormal { max, .. } => (1, *max),
+            Self::Table { table, max, .. } => {
+                let size =
+                    |point: Option<&(f64, f64)>| point.map_or(1, |(size, _)| (size.round() as u64).clamp(1, *max));
+                (size(table.points.first()), size(table.points.last()))
+            }
+        }
+    }
+
     /// Mean in bytes: that of the curve, before sizes are rounded to whole bytes of at least 1.
     pub fn mean(&self) -> f64 {
         match self {

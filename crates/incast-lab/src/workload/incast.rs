@@ -116,8 +116,8 @@ impl Generate for Incast {
         )
     }
 
-    fn has_requests(&self) -> bool {
-        true
+    fn request_class(&self) -> Option<u16> {
+        Some(self.class)
     }
 
     fn sizes(&self) -> Vec<(u16, SizeClass)> {

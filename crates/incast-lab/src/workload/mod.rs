@@ -48,9 +48,15 @@ pub trait Generate: Debug + Send + Sync {
     fn application(&self, _seed: u64, _host: u32) -> Option<Box<dyn Application>> {
         None
     }
-    /// Flows are of requests, so that these are a table.
-    fn has_requests(&self) -> bool {
-        false
+    /// The class of its requests, if its flows are of some.
+    fn request_class(&self) -> Option<u16> {
+        None
+    }
+    /// The smallest and the largest flow that there can be; `None` where flows do not end.
+    fn size_range(&self) -> Option<(u64, u64)> {
+        let sizes = self.sizes();
+        let bytes = || sizes.iter().map(|(_, size)| size.bytes);
+        Some((bytes().min()?, bytes().max()?))
     }
     /// The smallest flow, for those kinds whose flows are long.
     fn smallest_long_flow(&self) -> Option<u64> {

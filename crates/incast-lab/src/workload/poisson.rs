@@ -84,6 +84,10 @@ impl Generate for Poisson {
         sizes.into_iter().map(|size| (self.class, size)).collect()
     }
 
+    fn size_range(&self) -> Option<(u64, u64)> {
+        Some(self.sizes.range())
+    }
+
     fn starts(&self) -> (u64, u64) {
         (0, self.duration.ps().saturating_sub(1))
     }

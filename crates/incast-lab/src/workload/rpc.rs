@@ -161,8 +161,14 @@ impl Generate for Rpc {
         Some(Box::new(Host { rpc: Arc::new(self.clone()), seed, client, servers }))
     }
 
-    fn has_requests(&self) -> bool {
-        true
+    /// That of the first flow of each.
+    fn request_class(&self) -> Option<u16> {
+        Some(self.request_class)
+    }
+
+    fn size_range(&self) -> Option<(u64, u64)> {
+        let ((smallest, largest), (least, most)) = (self.request.range(), self.response.range());
+        Some((smallest.min(least), largest.max(most)))
     }
 
     fn sizes(&self) -> Vec<(u16, SizeClass)> {

@@ -244,6 +244,8 @@ spec:
   completionMode: Indexed
   completions: {shards}
   parallelism: {shards}
+  # A week later the Job and its pods are removed; results stay.
+  ttlSecondsAfterFinished: 604800
   backoffLimitPerIndex: {retries}
   maxFailedIndexes: {shards}
   podFailurePolicy:
@@ -257,10 +259,13 @@ spec:
   template:
     spec:
       restartPolicy: Never
+      # Pod Security Standard \"restricted\". To change: who may write to the claim.
+      securityContext: {{runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000, seccompProfile: {{type: RuntimeDefault}}}}
       containers:
         - name: incast
           image: {image}
           command: [sh, -c, {shell}]
+          securityContext: {{allowPrivilegeEscalation: false, capabilities: {{drop: [ALL]}}}}
           resources:
             requests: {{cpu: {cores}, memory: {memory_mib}Mi}}
             limits: {{memory: {limit_mib}Mi}}

@@ -5,6 +5,8 @@ mod calibrate;
 mod clock_sync;
 mod committed;
 mod common;
+#[cfg(target_os = "linux")]
+mod failing_writes;
 mod flows;
 mod import;
 #[cfg(unix)]

@@ -7,7 +7,7 @@ use super::{
 use crate::results::read::{FinishedRun, Point, Results};
 use crate::{
     metrics::requests,
-    results::{parquet, row::ALL},
+    results::{FileError, parquet, row::ALL},
 };
 use incast_units::Time;
 use std::{cmp::Reverse, collections::BTreeMap};
@@ -131,6 +131,7 @@ fn read_flows(results: &Results, point: &Point, scheme: &str, most: usize) -> Re
     let mut rct = fct.clone();
     for run in results.runs_of(point, scheme) {
         let path = run.folder.join("flows.parquet");
+        has(run, "flows.parquet")?;
         let classes = &run.record.classes;
         let flows = parquet::read_flows(&path, classes).map_err(|error| ReportError::unreadable(&path, error))?;
         let from = run.time("/warmup").unwrap_or(Time::ZERO);
@@ -160,10 +161,15 @@ fn read_flows(results: &Results, point: &Point, scheme: &str, most: usize) -> Re
     Ok(fct.into_iter().zip(rct).map(|(fct, rct)| ClassCurves { fct: cdf(fct), rct: cdf(rct) }).collect())
 }
 
+/// Whether a run has a file.
+fn has(run: &FinishedRun, name: &str) -> Result<bool, ReportError> {
+    run.record.has(&run.folder, name).map_err(|FileError { path, source }| ReportError::unreadable(&path, source))
+}
+
 fn read_samples(run: &FinishedRun, most: usize, curves: &mut SchemeCurves) -> Result<(), ReportError> {
     let period = |pointer: &str| run.time(pointer).map_or(1, Time::ps);
     let path = run.folder.join("ports.parquet");
-    if path.is_file() {
+    if has(run, "ports.parquet")? {
         curves.sampled_seed = Some(run.record.seed);
         let period = period("/measure/ports/every");
         curves.link_bps = run.link_bps();
@@ -198,7 +204,7 @@ fn read_samples(run: &FinishedRun, most: usize, curves: &mut SchemeCurves) -> Re
         }
     }
     let path = run.folder.join("rates.parquet");
-    if path.is_file() {
+    if has(run, "rates.parquet")? {
         curves.sampled_seed = Some(run.record.seed);
         let period = period("/measure/rates/every");
         let mut samples: BTreeMap<u64, u64> = BTreeMap::new();

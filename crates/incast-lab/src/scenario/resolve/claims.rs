@@ -10,7 +10,10 @@ use super::{
     },
     traffic::Traffic,
 };
-use crate::metrics::{self, Basis};
+use crate::{
+    metrics::{self, Basis, Scope},
+    results::row::ALL,
+};
 
 /// Every claim is about something that the scenario has.
 pub fn check(document: &Document, traffic: &Traffic) -> Vec<Problem> {
@@ -119,6 +122,20 @@ fn measured(document: &Document, traffic: &Traffic, class: &str, metric: &str) -
     let classes: Vec<&str> = traffic.classes.iter().map(String::as_str).chain(["all"]).chain(sizes).collect();
     if !classes.contains(&class) {
         return Err(Problem::unknown(format!("there is no class {class:?}"), class, classes).under("class"));
+    }
+    // Whatever never has a value.
+    if class == ALL {
+        return Ok(());
+    }
+    if metrics::find(metric).is_some_and(|metric| metric.scope == Scope::Fabric) {
+        let what = format!("{metric} is of the whole fabric: a class has none");
+        return Err(Problem { allowed: Some(format!("{ALL:?}")), ..Problem::new(what) }.under("class"));
+    }
+    let with_requests = traffic.request_classes();
+    if metric.starts_with("rct_us") && !with_requests.contains(&class) {
+        let what = format!("class {class:?} has no requests, whose times {metric} is of");
+        let with_requests: Vec<&str> = with_requests.into_iter().chain([ALL]).collect();
+        return Err(Problem { allowed: Some(list(&with_requests, true)), ..Problem::new(what) }.under("class"));
     }
     Ok(())
 }

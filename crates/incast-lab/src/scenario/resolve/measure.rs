@@ -1,7 +1,10 @@
 //! `[measure]` and `[[event]]` to probes and link events.
 
 use super::{
-    super::document::{Document, measure::Which},
+    super::document::{
+        Document,
+        measure::{SizeRange, Which},
+    },
     degenerate,
     traffic::Traffic,
 };
@@ -10,7 +13,7 @@ use incast_sim::{
     config::{LinkEvent, Probes},
     topology::Topology,
 };
-use incast_units::Time;
+use incast_units::{Bytes, Time};
 
 /// Without long flows, those of at least 1 MB count as long.
 const LONG: u64 = 1_000_000;
@@ -60,6 +63,20 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
         }
     }
     Ok(Probes { ports, rates, events: document.measure.traces, packets: None })
+}
+
+/// Sizes that no flow has.
+pub fn warnings(document: &Document, traffic: &Traffic) -> Vec<String> {
+    let Some((smallest, largest)) = traffic.size_range() else { return Vec::new() };
+    let is_empty = |sizes: &&SizeRange| {
+        sizes.over.is_some_and(|over| over.get() >= largest) || sizes.upto.is_some_and(|upto| upto.get() < smallest)
+    };
+    let none = document.measure.sizes.iter().filter(is_empty);
+    none.map(|sizes| {
+        let (name, least, most) = (&sizes.name, Bytes::new(smallest), Bytes::new(largest));
+        format!("measure.sizes {name:?}: no flow can have such a size; there are {least} to {most}")
+    })
+    .collect()
 }
 
 fn which_ports(which: &[String], topology: &Topology) -> Result<Vec<(u32, u16)>, Problem> {

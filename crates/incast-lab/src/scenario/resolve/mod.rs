@@ -80,6 +80,11 @@ pub fn resolve(
         more.extend(first.more);
         Problems { first: first.first, more }
     };
+    // Whatever else is wrong: a law's name depends on nothing.
+    for (index, scheme) in document.scheme.iter().enumerate() {
+        let unknown = scheme::find_law(&scheme.law).err();
+        problems.extend(unknown.map(|problem| problem.under("law").at(&keys!["scheme", index])));
+    }
     let topology = match files.topology(&document.topology) {
         Ok(topology) => topology,
         Err(problem) => return Err(of(problem.into(), problems)),
@@ -116,6 +121,7 @@ pub fn resolve(
     warnings.extend(scheme::warnings(&context, &schemes));
     warnings.extend(of_events);
     warnings.extend(claims::warnings(&document));
+    warnings.extend(measure::warnings(&document, &traffic));
     if !topology.is_connected() {
         warnings.push("some hosts cannot reach one another: their flows will not complete".into());
     }
@@ -132,6 +138,9 @@ fn refusal(error: ConfigError, place: &[Step]) -> Problem {
         other => Problem::new(other.to_string()).at(place),
     }
 }
+
+/// More seeds than any interval needs.
+const MOST_SEEDS: usize = 10_000;
 
 /// What can be said without the fabric.
 fn basics(document: &Document) -> Vec<Problem> {
@@ -152,14 +161,19 @@ fn basics(document: &Document) -> Vec<Problem> {
     if document.seeds.is_empty() {
         problems.push(Problem::value("no seeds", "at least one").under("seeds"));
     }
+    if document.seeds.len() > MOST_SEEDS {
+        let found = format!("{} seeds", document.seeds.len());
+        problems.push(Problem::value(found, format!("at most {MOST_SEEDS}")).under("seeds"));
+        return problems;
+    }
     for (index, seed) in document.seeds.iter().enumerate() {
         if document.seeds[..index].contains(seed) {
             problems.push(Problem::new(format!("the seed {seed} is given twice")).at(&keys!["seeds", index]));
         }
     }
     let seeds = document.seeds.len();
-    if let Some(budget) = document.seed_budget.filter(|budget| (*budget as usize) < seeds || *budget > 10_000) {
-        let allowed = format!("{seeds}, the number of seeds, to 10000");
+    if let Some(budget) = document.seed_budget.filter(|budget| !(seeds..=MOST_SEEDS).contains(&(*budget as usize))) {
+        let allowed = format!("{seeds}, the number of seeds, to {MOST_SEEDS}");
         problems.push(Problem::value(budget, allowed).under("seed_budget"));
     }
     if document.scheme.is_empty() {

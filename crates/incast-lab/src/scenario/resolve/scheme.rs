@@ -266,6 +266,14 @@ fn class_config(
         return Err(Problem { allowed: Some(allowed), ..Problem::new(needed) }.under("law"));
     }
     let receiver = law.receiver(&path);
+    if receiver.priorities() > switch.class_priorities() {
+        let (least, have) = (receiver.priorities(), switch.class_priorities());
+        let what =
+            format!("receivers under law {} assign priorities 0 to {}, and switches have {have}", info.name, least - 1);
+        let least = u32::from(least) * u32::from(switch.virtual_channels);
+        let allowed = format!("switch.priorities = {least} or more, or fewer by the law's own parameters");
+        return Err(Problem { allowed: Some(allowed), ..Problem::new(what) }.under("law"));
+    }
     let own = refinement.and_then(|refinement| refinement.underlay.as_ref());
     let underlay = underlay::resolve(own.unwrap_or(&scheme.underlay), &path, files)
         .map_err(|problem| problem.under("underlay"))?;

@@ -54,6 +54,22 @@ pub struct Traffic {
     pub warnings: Vec<String>,
 }
 
+impl Traffic {
+    /// Names of the classes that requests have.
+    pub fn request_classes(&self) -> Vec<&str> {
+        let classes = self.generators.iter().filter_map(|generator| generator.request_class());
+        classes.filter_map(|class| self.classes.get(usize::from(class))).map(String::as_str).collect()
+    }
+
+    /// The smallest and the largest flow that there can be; `None` where some do not end.
+    pub fn size_range(&self) -> Option<(u64, u64)> {
+        let ranges = self.generators.iter().map(|generator| generator.size_range());
+        let ranges: Vec<(u64, u64)> = ranges.collect::<Option<_>>()?;
+        let (least, most) = (ranges.iter().map(|range| range.0).min(), ranges.iter().map(|range| range.1).max());
+        least.zip(most)
+    }
+}
+
 /// More flows than anyone waits for.
 const MOST_FLOWS: f64 = 1e8;
 

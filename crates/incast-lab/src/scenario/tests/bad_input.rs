@@ -24,6 +24,21 @@ fn messages_say_where_what_and_what_else() {
     refused("\"fct_us.p99\"", "\"fct_su.p99\"", "(did you mean \"fct_us.p99\"?)");
 }
 
+#[test]
+fn what_never_has_a_value_is_refused() {
+    let class = "\"fct_us.p99\"\nclass = ";
+    refused("\"fct_us.p99\"", &format!("{class}\"background\"").replace("fct_us", "rct_us"), "has no requests");
+    refused("\"fct_us.p99\"", "\"drops\"\nclass = \"incast\"", "is of the whole fabric");
+    let homa = ("law = \"cubic\"", "law = \"homa\"\npriority = 0");
+    assert!(faults(&[homa, ("pfc = false", "pfc = false\npriorities = 3")])[0].ends_with("homa.law"));
+}
+
+#[test]
+fn a_law_is_looked_up_although_the_fabric_is_wrong() {
+    let keys = faults(&[("law = \"cubic\"", "law = \"cubik\""), ("leaves = ", "leaves = 0 #")]);
+    assert!(keys.iter().any(|key| key.ends_with(".law")) && keys.iter().any(|key| key.contains("leaves")), "{keys:?}");
+}
+
 /// The lines and keys of all faults after some replacements in the good scenario.
 fn faults(changes: &[(&str, &str)]) -> Vec<String> {
     let mut text = GOOD.to_owned();
@@ -307,6 +322,21 @@ proptest! {
             prop_assert!(error.line.is_some_and(|line| line >= 1 && line <= text.matches('\n').count() + 1), "{error}");
             prop_assert_eq!(error.file.as_path(), Path::new("scenarios/x.toml"));
             prop_assert!(!error.what.is_empty());
+        }
+    }
+
+    /// What is not refused here the simulator does not refuse either.
+    #[test]
+    fn what_passes_can_be_run(choices in prop::collection::vec(0usize..6, 4)) {
+        const LAWS: [&str; 6] = ["homa", "phost", "ndp", "polo", "dasr", "timely"];
+        let text = GOOD.replace("law = \"cubic\"", &format!("law = {:?}\npriority = {}", LAWS[choices[0]], choices[1]));
+        let text = text.replace("[switch]", &format!("[switch]\npriorities = {}\nvirtual_channels = {}", choices[2] + 1, choices[3].max(1)));
+        let text = text.replace("[0.2, 0.4]", "[0.01]");
+        if let Ok(scenario) = parse(&text) {
+            let run = scenario.runs().into_iter().next_back().expect("a run");
+            let config = run.config(1).expect("a configuration");
+            let ended = incast_sim::simulate_observed(config, &mut |_| true, &|| true);
+            prop_assert!(matches!(ended, Err(incast_sim::SimulationError::Halted)), "{:?}", ended.map(|_| ()));
         }
     }
 
