@@ -16,7 +16,7 @@ FUZZ ?= 300
 # Seconds of `make soak`.
 SOAK ?= 3600
 
-.PHONY: all needs demo examples packages test test-quick test-hosts hosts lint bench fuzz soak sanitize validate docs install generate instructions clean
+.PHONY: all needs demo examples packages reproducible test test-quick test-hosts hosts lint bench fuzz soak sanitize validate docs install generate instructions clean
 
 all: demo
 
@@ -42,7 +42,11 @@ examples: needs
 packages:
 	scripts/packages.sh
 
-## Every test. Lanes, their order and their limits are in scripts/lanes.py, which runs one of them, too.
+## Whether two builds of this tree are one file: ten minutes of two processors.
+reproducible: needs
+	scripts/reproducible.sh
+
+## Every test. As root it installs Debian packages that it lacks, and names them first. Lanes, their order and their limits are in scripts/lanes.py, which runs one of them, too.
 test:
 	@scripts/debian.sh python3 python3 "what runs the tests"
 	scripts/lanes.py test

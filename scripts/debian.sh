@@ -8,6 +8,7 @@ set -euo pipefail
 lock=${TMPDIR:-/tmp}/incast-debian.lock
 install() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+    echo "installing Debian packages: $*"
     DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -qq -y --no-install-recommends "$@" \
         >/dev/null 2>&1
 }

@@ -42,5 +42,6 @@ done
     echo "packages.sh: the program that was built outside of the tree has no scenarios or workloads" >&2
     exit 1
 }
+scripts/sbom.py "${CARGO_TARGET_DIR:-target}/package/incast-$version.cdx.json"
 echo "packages: ${#crates[@]} crates, built and run outside of the tree"
 scripts/python.sh --sdist

@@ -127,11 +127,27 @@ def test_damaged_results_are_named(small, tmp_path):
         incast.open(results.folder)
 
 
+def without_checksums(path, **changes):
+    """Makes a ``run.json`` as builds wrote it that had no checksums."""
+    record = json.loads(path.read_text())
+    del record["files"], record["sha256"]
+    path.write_text(json.dumps(record | changes))
+
+
 def test_results_of_another_version_say_so(small, tmp_path):
     results = incast.run(small, out=tmp_path, seeds=1)
-    for path in results.folder.glob("*dctcp*/run.json"):
-        path.write_text(path.read_text().replace(results.version, "0.0.9+0"))
-    with pytest.raises(incast.ResultsError, match="another scenario or version"):
+    assert results.verified
+    (path,) = results.folder.glob("*dctcp*/run.json")
+    whole = path.read_text()
+    path.write_text(whole.replace(results.version, "0.0.9+0"))
+    with pytest.raises(incast.ResultsError, match="SHA-256"):
+        incast.open(results.folder)
+    path.write_text(whole)
+    without_checksums(path)
+    assert not incast.open(results.folder).verified
+    path.write_text(whole)
+    without_checksums(path, version="0.0.9+0")
+    with pytest.raises(incast.ResultsError, match="0.0.9"):
         incast.open(results.folder)
     with pytest.raises(incast.RunError, match="holds results of incast 0.0.9"):
         incast.run(small, out=tmp_path, seeds=1, resume=True)
@@ -143,6 +159,7 @@ def test_a_large_table_takes_little_more_than_itself(tmp_path):
     numpy = pytest.importorskip("numpy")
     results = incast.run({**SMALL, "scheme": [{"law": "dctcp"}]}, out=tmp_path, seeds=1)
     (file,) = results.folder.glob("*/flows.parquet")
+    without_checksums(file.with_name("run.json"))
     few = parquet.read_table(file)
     rows = 10_000_000
     many = few.take(pyarrow.array(numpy.arange(rows) % len(few)))

@@ -9,10 +9,14 @@
 //! chance left out is drawn on purpose, beside hardly anything else. Where it is refused there is to be a reason, which is a
 //! message that names one of the two and refuses each of the simplest scenarios that have both.
 //!
+//! Safety is apart from liveness: whether what is done is right, and whether every flow ends, [`PATIENCE`] after the last
+//! fault at the latest. What was found, and scenarios with pairs that hardly meet, are kept in `tests/soak`, and replayed.
+//!
 //! `make soak` runs it for an hour. Environment: `INCAST_SOAK`, seconds; `INCAST_SEED`, the first seed, which is 1 in the
 //! short form and else that of the clock.
 
 use incast_cc::{
+    law::Recovery,
     parameters::{ParameterInfo, Raw},
     registry::{AGENTS, LAWS, UNDERLAYS},
 };
@@ -46,6 +50,11 @@ const MOST_HOPS: f64 = 200_000.0;
 const MOST_MEMORY: u64 = 1 << 30;
 /// Events for each packet-hop, and for each scenario besides: periodic timers of idle nodes.
 const MOST_EVENTS: (u64, u64) = (100, 20_000_000);
+/// The scenarios that are replayed.
+const CORPUS: &str = "tests/soak";
+/// So many of them have rare pairs, and so many at the most found something.
+const MOST_RARE: usize = 24;
+const MOST_FOUND: usize = 40;
 /// Scenarios that are tried to find why a pair was never met.
 const TRIES: u64 = 40;
 /// A picosecond for each link of the longest path.
@@ -394,13 +403,65 @@ fn scenario(on: &BTreeSet<String>, root: &Value, draw: &mut Draw) -> Option<Stri
 /// What became of a scenario.
 enum Ending {
     /// It ran, and all was as it should be.
-    Ran { hops: u64, compared: bool },
+    Ran { hops: u64, compared: bool, live: Live },
     /// It was refused, for this reason.
     Refused(String),
     /// It is larger than is worth the time.
     TooLarge,
     /// Something is wrong.
     Found(String),
+}
+
+/// Whether every flow ends, apart from whether what is done is right.
+enum Live {
+    /// It does, so long after the last fault: the last link event, the last start of a flow.
+    Ends(Time),
+    /// Something keeps it from that, which is meant to: what.
+    Excused(&'static str),
+    /// It does not, or not in time.
+    Stuck(String),
+}
+
+/// Every flow ends within this time after the last fault.
+const PATIENCE: Time = Time::from_ms(100_000);
+
+/// What has not ended when a scenario does gets more time.
+fn live(run: &Run, outcome: Outcome) -> Live {
+    let Ok(mut config) = run.config(1) else { return Live::Excused("no configuration") };
+    let (gives_up, lossy) =
+        (config.host.give_up_after.is_some(), config.topology.cables.iter().any(|cable| cable.link.loss > 0.0));
+    let goes_back = config.classes.iter().any(|class| class.recovery == Recovery::GoBackN);
+    let last_event = config.link_events.iter().map(|event| event.at).max().unwrap_or(Time::ZERO);
+    let mut outcome = outcome;
+    if !outcome.complete {
+        config.end = config.end.saturating_add(PATIENCE);
+        let (started, used) = (Instant::now(), cpu_time());
+        let is_over = || started.elapsed() >= LONGEST && cpu_time() - used >= LONGEST;
+        outcome = match simulate_observed(config, &mut |_| true, &is_over) {
+            Ok(outcome) => outcome,
+            Err(error) => return Live::Stuck(format!("with more time: {error}")),
+        };
+    }
+    let last_start = outcome.flows.iter().map(|flow| flow.start).max().unwrap_or(Time::ZERO);
+    if outcome.complete {
+        let last = outcome.flows.iter().filter_map(|flow| flow.acked.max(flow.delivered)).max();
+        return Live::Ends(last.unwrap_or(Time::ZERO).saturating_sub(last_event.max(last_start)));
+    }
+    if outcome.deadlock.is_some() {
+        return Live::Excused("a deadlock, which is named");
+    }
+    if gives_up {
+        return Live::Excused("give_up_after");
+    }
+    if lossy && outcome.totals.pauses > 0 {
+        return Live::Excused("pause frames are lost");
+    }
+    if goes_back && outcome.totals.drops > 0 {
+        // C. Guo et al., "RDMA over commodity Ethernet at scale", SIGCOMM 2016, section 4.1.
+        return Live::Excused("a livelock of go-back-N where packets are dropped");
+    }
+    let open = outcome.flows.iter().filter(|flow| flow.acked.is_none()).count();
+    Live::Stuck(format!("{open} flows have not ended {PATIENCE} after the last fault"))
 }
 
 fn check(outcome: &Outcome, run: &Run, estimates: bool) -> Result<(), String> {
@@ -466,7 +527,7 @@ fn attempt(path: &Path, threads: &[usize], estimates: bool) -> Ending {
         return Ending::TooLarge;
     }
     let mut digests: Vec<String> = Vec::new();
-    let mut hops = 0;
+    let (mut hops, mut first) = (0, None);
     for count in threads {
         let config = match run.config(*count) {
             Ok(config) => config,
@@ -489,7 +550,8 @@ fn attempt(path: &Path, threads: &[usize], estimates: bool) -> Ending {
             return Ending::Found(wrong);
         }
         hops = outcome.totals.packet_hops;
-        digests.push(outcome.digest);
+        digests.push(outcome.digest.clone());
+        first.get_or_insert(outcome);
     }
     if digests.iter().any(|digest| *digest != digests[0]) {
         return Ending::Found(format!("the digest depends on the number of threads: {digests:?}"));
@@ -498,7 +560,9 @@ fn attempt(path: &Path, threads: &[usize], estimates: bool) -> Ending {
         return Ending::Found(wrong);
     }
     match compare(run) {
-        Ok(compared) => Ending::Ran { hops, compared },
+        Ok(compared) => {
+            Ending::Ran { hops, compared, live: first.map_or(Live::Excused("not run"), |outcome| live(run, outcome)) }
+        }
         Err(difference) => Ending::Found(difference),
     }
 }
@@ -591,8 +655,15 @@ struct Seen {
     /// Of those that ran, those that the reference simulator ran, too.
     compared: u64,
     hops: u64,
-    pairs: BTreeSet<(String, String)>,
+    /// Pairs that met, in how many scenarios, and in which first.
+    pairs: BTreeMap<(String, String), (u64, usize)>,
+    /// The scenarios in which one met first.
+    texts: Vec<String>,
     findings: Vec<String>,
+    /// Scenarios of which every flow ended, and the longest time that it took after the last fault.
+    live: (u64, Time),
+    excused: BTreeMap<&'static str, u64>,
+    stuck: Vec<String>,
 }
 
 /// Pairs of features that are possible at all.
@@ -656,6 +727,44 @@ fn draw_pair(pair: &(String, String), root: &Value, folder: &Path) -> Drawn {
     last.filter(|_| others <= TRIES / 4).map_or(Drawn::Unknown, Drawn::Refused)
 }
 
+/// Keeps the scenarios in which pairs met that met in no other, those with most of them first.
+fn keep_rare(seen: &Seen) {
+    let corpus = || fs::read_dir(CORPUS).expect("the corpus").flatten().map(|entry| entry.path());
+    let is_rare = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rare-"));
+    corpus().filter(is_rare).for_each(|old| fs::remove_file(old).expect("removed"));
+    let mut rare: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for ((a, b), (count, place)) in &seen.pairs {
+        if *count == 1 {
+            rare.entry(*place).or_default().push(format!("{a} with {b}"));
+        }
+    }
+    let mut rare: Vec<(usize, Vec<String>)> = rare.into_iter().collect();
+    rare.sort_by_key(|(place, pairs)| (std::cmp::Reverse(pairs.len()), *place));
+    for (number, (place, pairs)) in rare.iter().take(MOST_RARE).enumerate() {
+        let text = format!("# Pairs that hardly meet: {}\n{}", pairs.join(", "), seen.texts[*place]);
+        fs::write(Path::new(CORPUS).join(format!("rare-{:02}.toml", number + 1)), text).expect("a file");
+    }
+}
+
+/// What `make soak` has found, and scenarios in which features meet that hardly do.
+#[test]
+fn the_corpus_is_replayed() {
+    let mut files: Vec<PathBuf> = fs::read_dir(CORPUS).expect("the corpus").flatten().map(|it| it.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    files.sort();
+    let (mut ran, started) = (0, cpu_time());
+    for path in &files {
+        match guarded(path, &[1, 2, 3], false) {
+            Ending::Ran { live: Live::Stuck(what), .. } | Ending::Found(what) => panic!("{}: {what}", path.display()),
+            Ending::Ran { .. } => ran += 1,
+            Ending::Refused(message) => panic!("{}: {message}\n`make soak` makes the corpus again", path.display()),
+            Ending::TooLarge => {}
+        }
+    }
+    println!("soak: {ran} scenarios of the corpus ran in {:.0} s of CPU", (cpu_time() - started).as_secs_f64());
+    assert!(ran > 0 && files.len() <= MOST_RARE + MOST_FOUND, "{ran} of {} ran", files.len());
+}
+
 #[test]
 fn random_scenarios_end_and_are_the_same_on_every_number_of_threads() {
     let from = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
@@ -687,18 +796,35 @@ fn random_scenarios_end_and_are_the_same_on_every_number_of_threads() {
             let ending = guarded(&path, &[1, 2, 3], !on.contains("parameters") && !on.contains("host.clock"));
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             match ending {
-                Ending::Ran { hops, compared } => {
+                Ending::Ran { hops, compared, live } => {
+                    match live {
+                        Live::Ends(after) => seen.live = (seen.live.0 + 1, seen.live.1.max(after)),
+                        Live::Excused(why) => *seen.excused.entry(why).or_default() += 1,
+                        Live::Stuck(what) => {
+                            let kept = folder.join(format!("stuck-{seed}.toml"));
+                            fs::write(&kept, format!("# {what}\n{text}")).expect("a file");
+                            seen.stuck.push(format!("{}: {what}", kept.display()));
+                        }
+                    }
                     seen.ran += 1;
                     seen.compared += u64::from(compared);
                     seen.hops += hops;
-                    for a in &on {
-                        seen.pairs.extend(on.iter().filter(|b| a < *b).map(|b| (a.clone(), b.clone())));
+                    let (place, mut is_first) = (seen.texts.len(), false);
+                    for (a, b) in on.iter().flat_map(|a| on.iter().filter(move |b| a < *b).map(move |b| (a, b))) {
+                        let met = seen.pairs.entry((a.clone(), b.clone())).or_insert((0, place));
+                        met.0 += 1;
+                        is_first |= met.0 == 1;
+                    }
+                    if is_first {
+                        seen.texts.push(text);
                     }
                 }
                 Ending::Refused(_) => seen.refused += 1,
                 Ending::TooLarge => seen.too_large += 1,
                 Ending::Found(what) => {
-                    let kept = folder.join(format!("finding-{seed}.toml"));
+                    // The long form's stay, and are replayed from then on.
+                    let kept = if seconds == SHORT { &folder } else { Path::new(CORPUS) };
+                    let kept = kept.join(format!("finding-{seed}.toml"));
                     fs::write(&kept, format!("# {}\n{text}", what.replace('\n', "\n# "))).expect("a file");
                     println!("{}: {what}", kept.display());
                     seen.findings.push(format!("{}: {what}", kept.display()));
@@ -714,7 +840,7 @@ fn random_scenarios_end_and_are_the_same_on_every_number_of_threads() {
     });
     let seen = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
     let pairs = all_pairs(&options);
-    let unmet: Vec<_> = pairs.difference(&seen.pairs).collect();
+    let unmet: Vec<_> = pairs.iter().filter(|pair| !seen.pairs.contains_key(*pair)).collect();
     println!(
         "soak: {} scenarios ran with 1, 2 and 3 threads ({} packet-hops), {} of them in the reference simulator, too; {} \
          were refused, {} too large, {} have no values; {} of {} pairs of features met",
@@ -727,8 +853,18 @@ fn random_scenarios_end_and_are_the_same_on_every_number_of_threads() {
         pairs.len() - unmet.len(),
         pairs.len()
     );
+    println!(
+        "liveness: every flow of {} scenarios ended, at most {} after the last fault; {} excused ({:?}); {} did not end",
+        seen.live.0,
+        seen.live.1,
+        seen.excused.values().sum::<u64>(),
+        seen.excused,
+        seen.stuck.len()
+    );
+    println!("{:.0} scenarios an hour", seen.ran as f64 * 3600.0 / started.elapsed().as_secs_f64());
     let mut without = Vec::new();
     if seconds > SHORT {
+        keep_rare(&seen);
         let mut on_purpose = 0;
         let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for pair in unmet {
@@ -745,6 +881,7 @@ fn random_scenarios_end_and_are_the_same_on_every_number_of_threads() {
         }
     }
     assert!(seen.findings.is_empty(), "{} findings:\n{}", seen.findings.len(), seen.findings.join("\n"));
+    assert!(seen.stuck.is_empty(), "liveness:\n{}", seen.stuck.join("\n"));
     assert!(without.is_empty(), "these pairs were never met, without a reason:\n{}", without.join("\n"));
     assert!(seen.ran > 50, "{} scenarios ran", seen.ran);
 }

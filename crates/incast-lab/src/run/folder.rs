@@ -256,10 +256,9 @@ impl Folder {
     /// Those of the file system.
     pub fn commit(&self, run: &str, partial: &Path, record: Option<RunRecord>) -> Result<PathBuf, RunError> {
         let whole = self.path.join(run);
-        match fs::symlink_metadata(&whole) {
-            Ok(earlier) if earlier.is_dir() => fs::remove_dir_all(&whole).map_err(RunError::files(&whole))?,
-            Ok(_) => fs::remove_file(&whole).map_err(RunError::files(&whole))?,
-            Err(_) => {}
+        // Whatever else is there is not ours: the rename fails.
+        if fs::symlink_metadata(&whole).is_ok_and(|earlier| earlier.is_dir()) {
+            fs::remove_dir_all(&whole).map_err(RunError::files(&whole))?;
         }
         self.verified().remove(run);
         atomic::rename_folder(partial, &whole).map_err(RunError::files(&whole))?;
