@@ -32,12 +32,11 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Spins before a waiting thread sleeps: some ten microseconds, about what it costs to wake one.
-const SPINS: u32 = 2_000;
+/// Spins before a waiting thread sleeps, at least and at most: from what it costs to wake one, to a large window.
+pub(super) const SPINS: (usize, usize) = (1_000, 10_000);
 
-/// One round of waiting for another thread, after `rounds` others; false if it is time to sleep.
+/// One round of waiting for another thread.
 #[inline]
-pub(super) fn spin(rounds: u32) -> bool {
+pub(super) fn spin() {
     hint::spin_loop();
-    rounds < SPINS
 }

@@ -1,6 +1,6 @@
 //! The barrier between windows, and padding against false sharing.
 
-use super::primitives::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, UnsafeCell, fence, spin};
+use super::primitives::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, SPINS, UnsafeCell, fence, spin};
 use std::sync::PoisonError;
 
 /// A value that one thread at a time accesses, in cache lines of its own, so that two threads that write neighbours do
@@ -29,7 +29,8 @@ impl<T> CachePadded<T> {
 }
 
 /// A barrier that spins before it sleeps: windows last microseconds, too short to sleep, unless a thread that others wait
-/// for has no core. Then a thread that went on spinning, or yielded, would keep a core from it for whole time slices.
+/// for has no core. Then a thread that went on spinning, or yielded, would keep a core from it for whole time slices. So
+/// where threads had to sleep they spin less from then on, and more again where spinning is enough.
 ///
 /// Rule R3: what a thread did before [`Barrier::wait`] happens before what any thread does after that wait. The last
 /// thread acquires what the others released in `arrived`, and releases all of it in `generation`.
@@ -44,6 +45,8 @@ pub(super) struct Barrier {
     /// Threads that sleep or are about to. They change it before they look at `generation` for the last time, and who
     /// changes `generation` looks at it after that; a fence between the two on either side lets one of them see the other.
     sleepers: AtomicUsize,
+    /// Spins before a thread sleeps.
+    spins: AtomicUsize,
     lock: Mutex<()>,
     wake: Condvar,
 }
@@ -60,6 +63,7 @@ impl Barrier {
             generation: AtomicUsize::new(0),
             poisoned: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
+            spins: AtomicUsize::new(SPINS.1),
             lock: Mutex::new(()),
             wake: Condvar::new(),
         }
@@ -78,15 +82,20 @@ impl Barrier {
             self.generation.store(generation.wrapping_add(1), Ordering::Release);
             self.wake_sleepers();
         } else {
-            let mut rounds = 0u32;
+            let (mut rounds, spins) = (0, self.spins.load(Ordering::Relaxed));
             while self.generation.load(Ordering::Acquire) == generation {
                 if self.poisoned.load(Ordering::Relaxed) {
                     return Err(Poisoned);
                 }
-                if !spin(rounds) {
+                spin();
+                if rounds == spins {
+                    self.spins.store((spins / 2).max(SPINS.0), Ordering::Relaxed);
                     self.sleep(generation);
                 }
-                rounds = rounds.saturating_add(1);
+                rounds += 1;
+            }
+            if rounds < spins && spins < SPINS.1 {
+                self.spins.store(spins + spins / 64 + 1, Ordering::Relaxed);
             }
         }
         if self.poisoned.load(Ordering::Relaxed) { Err(Poisoned) } else { Ok(()) }
