@@ -46,6 +46,8 @@ class Lane:
     wall: float = 0
     cpu: float = 0
     state: str = "waits"
+    # What it did not check, as it says.
+    skipped: list[str] = dataclasses.field(default_factory=list)
 
 
 # Those that others wait for stand first, then the longest.
@@ -138,6 +140,8 @@ class Run:
                 text = log.read()
             with self.changed:
                 lane.state = "passed" if process.returncode == 0 else "failed"
+                lines = text.decode(errors="replace").splitlines()
+                lane.skipped = [line.removeprefix("skipped: ") for line in lines if line.startswith("skipped: ")]
                 print(f"=== {lane.name}: {lane.state}, {lane.wall:.0f} s, {lane.cpu:.0f} s of CPU", flush=True)
                 sys.stdout.buffer.write(text)
                 sys.stdout.flush()
@@ -183,6 +187,9 @@ def main() -> int:
     for lane in sorted(lanes, key=lambda lane: -lane.cpu):
         print(f"{lane.name:14} {lane.wall:5.0f} s {lane.cpu:5.0f} s" + (f"  {lane.state}" if lane.state != "passed" else ""))
     print(f"{'all':14} {time.monotonic() - started:5.0f} s {cpu:5.0f} s")
+    for lane in lanes:
+        for line in lane.skipped:
+            print(f"not checked by {lane.name}: {line}")
     failed = [lane.name for lane in lanes if lane.state == "failed"]
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)

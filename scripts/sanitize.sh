@@ -27,7 +27,8 @@ sanitized address -p incast-sim --test it determinism:: pfc:: credits:: trimming
 sanitized thread -p incast-sim --test it determinism:: scale::two_phases -- --test-threads 1
 if ! cargo +nightly miri --version >/dev/null 2>&1; then
     # No package registry has it, so that CI cannot install it.
-    echo "skipped: the engine under Miri (rustup toolchain install nightly --component miri,rust-src)"
+    echo "skipped: the engine under Miri, which alone sees uninitialised reads and broken aliasing in it" \
+        "(rustup toolchain install nightly --component miri,rust-src)"
     exit 0
 fi
 CARGO_TARGET_DIR=target/miri cargo +nightly miri test --locked --quiet -p incast-engine --test from_outside
