@@ -1,5 +1,6 @@
 //! Files that are written whole or not at all.
 
+use crate::results::checksums::regular;
 use std::{
     fs::{self, File},
     io::{self, Write},
@@ -35,7 +36,7 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io:
 /// # Errors
 /// Those of the file system.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let mut source = File::open(from)?;
+    let mut source = regular(from)?;
     write(to, |file| io::copy(&mut source, file).map(drop))
 }
 

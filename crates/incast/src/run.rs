@@ -8,7 +8,7 @@ use crate::{
     shards,
 };
 use incast_lab::{
-    results::{Row, file},
+    results::{Row, checksums::Files, file},
     run::{Finished, Observer, Plan, RunError, execute, folder},
 };
 use std::sync::atomic::Ordering;
@@ -23,7 +23,9 @@ pub fn run(arguments: &arguments::Run) -> End {
         if arguments.json {
             let rows: Vec<&[Row]> = finished.iter().map(|finished| finished.rows.as_slice()).collect();
             let failed = |error: serde_json::Error| RunError::Files { path: "stdout".into(), source: error.into() };
-            let json = file::to_json(&rows).map_err(failed)?;
+            // Of several scenarios runs may have one name.
+            let runs = if let [one] = &finished[..] { one.runs.clone() } else { Files::new() };
+            let json = file::to_json(&rows, &runs).map_err(failed)?;
             output::data(&json);
         }
         Ok(end)

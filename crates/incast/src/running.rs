@@ -56,7 +56,8 @@ pub fn tell(name: &str, finished: &Finished, json: bool, quiet: bool) -> bool {
         }
         _ => {}
     }
-    finished.failures.is_empty()
+    // What is neither done nor said to have failed was found damaged when it was read back.
+    finished.failures.is_empty() && (finished.stopped || finished.done == finished.planned)
 }
 
 /// Names runs of a scenario that failed.

@@ -13,6 +13,7 @@ use crate::{
 };
 use incast_lab::{
     atomic,
+    results::record::read_file,
     run::{
         Plan, RunError, damaged, execute_part,
         folder::{self, Existing},
@@ -127,7 +128,7 @@ impl Sharded {
     /// # Errors
     /// The file cannot be read, or is none.
     fn read(path: &Path) -> Result<Option<Self>, RunError> {
-        let text = match fs::read(path) {
+        let text = match read_file(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(RunError::Files { path: path.to_owned(), source }),
@@ -336,7 +337,8 @@ fn gather_all(arguments: &arguments::Gather) -> Result<End, RunError> {
             shards.iter().map(|shard| shard.join(name)).filter(|folder| folder.is_dir()).collect();
         let missing = missing(plan, out, &sources, false)?;
         if !missing.is_empty() {
-            for (folder, why) in damaged(plan, &sources, &missing) {
+            let everywhere: Vec<PathBuf> = sources.iter().cloned().chain([out.join(name)]).collect();
+            for (folder, why) in damaged(plan, &everywhere, &missing) {
                 output::error(&format!("{}: {why}", folder.display()));
             }
             tell_missing(scenario, &missing, sharded.shards);

@@ -177,7 +177,7 @@ fn damaged_results_are_refused_and_nothing_is_written() {
     };
     refused(&folder.join("summary.json"), None, "no summary.json");
     refused(&folder.join("summary.json"), Some(&whole[..whole.len() / 2]), "summary.json: not a summary");
-    refused(&folder.join("summary.json"), Some(b"[]"), "holds no runs");
+    refused(&folder.join("summary.json"), Some(b"[]"), "has no checksum");
     refused(&run.join("run.json"), Some(b"{}"), "run.json: not a record of a run");
     refused(&run.join("run.json"), None, "whose folder is missing");
     let record = fs::read_to_string(run.join("run.json")).expect("a record");

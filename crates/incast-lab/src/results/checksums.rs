@@ -128,7 +128,11 @@ pub fn check_folder(folder: &Path, files: Option<&Files>, tables: &[&str]) -> Re
     Ok(())
 }
 
-fn of_file(path: &Path) -> io::Result<String> {
+/// The SHA-256 of a regular file.
+///
+/// # Errors
+/// Those of the file system, and another kind of file.
+pub fn of_file(path: &Path) -> io::Result<String> {
     let mut file = regular(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; CHUNK];

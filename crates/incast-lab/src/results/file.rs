@@ -1,6 +1,9 @@
 //! `summary.json`: the rows of a scenario, and what they are rows of.
 
-use super::{Row, checksums};
+use super::{
+    Row,
+    checksums::{self, Files},
+};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -17,29 +20,36 @@ const SEALED: u64 = 4;
 struct File {
     schema: u64,
     version: String,
+    #[serde(default)]
+    runs: Files,
     rows: Vec<Row>,
 }
 
 /// What a file holds.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Summary {
+    /// It ends with its checksum.
+    pub is_sealed: bool,
+    /// SHA-256 of the `run.json` of each run that was there, by the name of the run's folder; empty in what `--json` prints.
+    pub runs: Files,
     /// Version of incast that wrote it; of version 1 of the form, none.
     pub version: Option<String>,
     /// Rows.
     pub rows: Vec<Row>,
 }
 
-/// The file about the rows of some scenarios, a row on each line.
+/// The file about the rows of some scenarios, a row on each line, and the `runs` that they are of.
 ///
 /// # Errors
 /// Those of the serialisation, which writes to memory.
-pub fn to_json(lists: &[&[Row]]) -> Result<String, serde_json::Error> {
+pub fn to_json(lists: &[&[Row]], runs: &Files) -> Result<String, serde_json::Error> {
     let lines = lists.iter().copied().flatten().map(serde_json::to_string);
     let lines = lines.collect::<Result<Vec<String>, _>>()?.join(",\n");
     let between = if lines.is_empty() { "" } else { "\n" };
-    let version = json!(crate::VERSION);
-    let text =
-        format!("{{\n\"schema\": {SCHEMA},\n\"version\": {version},\n\"rows\": [{between}{lines}{between}]\n}}\n");
+    let (version, runs) = (json!(crate::VERSION), serde_json::to_string(runs)?);
+    let text = format!(
+        "{{\n\"schema\": {SCHEMA},\n\"version\": {version},\n\"runs\": {runs},\n\"rows\": [{between}{lines}{between}]\n}}\n"
+    );
     Ok(checksums::seal(text))
 }
 
@@ -50,13 +60,14 @@ pub fn to_json(lists: &[&[Row]]) -> Result<String, serde_json::Error> {
 pub fn parse(bytes: &[u8]) -> Result<Summary, String> {
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
         let rows = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        return Ok(Summary { version: None, rows });
+        return Ok(Summary { rows, ..Summary::default() });
     }
     let file: File = checksums::parse(bytes, |file: &File| file.schema >= SEALED).map_err(|error| error.to_string())?;
     if file.schema > SCHEMA {
         return Err(format!("schema: found {}, this incast reads 1 to {SCHEMA}", file.schema));
     }
-    Ok(Summary { version: Some(file.version), rows: file.rows })
+    let File { schema, version, runs, rows } = file;
+    Ok(Summary { is_sealed: schema >= SEALED, runs, version: Some(version), rows })
 }
 
 #[cfg(test)]
@@ -68,10 +79,10 @@ mod tests {
     fn files_of_all_versions_are_read() {
         let rows = |bytes: &[u8]| parse(bytes).map(|summary| summary.rows);
         let all = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 120.0)];
-        let text = to_json(&[&all[..1], &all[1..]]).expect("written");
-        assert!(text.starts_with("{\n\"schema\": 4,\n\"version\": \"") && text.lines().count() == 9, "{text}");
+        let text = to_json(&[&all[..1], &all[1..]], &Files::new()).expect("written");
+        assert!(text.starts_with("{\n\"schema\": 4,\n\"version\": \"") && text.lines().count() == 10, "{text}");
         assert_eq!(rows(text.as_bytes()).expect("read"), all);
-        assert_eq!(rows(to_json(&[]).expect("written").as_bytes()).expect("read"), []);
+        assert_eq!(rows(to_json(&[], &Files::new()).expect("written").as_bytes()).expect("read"), []);
         let list = serde_json::to_string(&all).expect("written");
         assert_eq!(rows(format!(" {list}").as_bytes()).expect("read"), all);
         let older = r#"{"schema": 3, "version": "0.1.0", "rows": ["#.to_owned() + list.trim_start_matches('[') + "}";

@@ -39,7 +39,7 @@ impl Unreadable {
 }
 
 /// What is said of results without checksums.
-pub const UNVERIFIED: &str = "; unverified: this build wrote no checksums";
+pub const UNVERIFIED: &str = "; unverified: written by a build without checksums";
 
 /// A grid point.
 pub type Point = Map<String, Value>;

@@ -126,6 +126,14 @@ impl RunRecord {
             .map_err(|error| io::Error::new(error.kind(), format!("not a record of a run: {error}")))
     }
 
+    /// Names of the files of its folder.
+    pub fn names(&self) -> Vec<String> {
+        let tables = || TABLES.iter().map(|table| format!("{table}.parquet"));
+        let others: Vec<String> =
+            self.files.as_ref().map_or_else(|| tables().collect(), |files| files.keys().cloned().collect());
+        others.into_iter().chain([checksums::RECORD.to_owned()]).collect()
+    }
+
     /// Refuses the run's `folder` if one of its files is missing or has changed.
     ///
     /// # Errors
@@ -153,13 +161,12 @@ const MOST_BYTES: u64 = 2 << 30;
 /// # Errors
 /// Those of the file system, another kind of file, and one that is too large.
 pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = checksums::regular(path)?;
-    let length = file.metadata()?.len();
-    if length > MOST_BYTES {
-        let why = format!("found {length} bytes, allowed are {MOST_BYTES}");
+    let mut bytes = Vec::new();
+    // One more tells whether there are more.
+    checksums::regular(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let why = format!("found more than {MOST_BYTES} bytes, which are allowed");
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
     Ok(bytes)
 }

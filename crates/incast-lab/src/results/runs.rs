@@ -1,7 +1,7 @@
 //! The runs of a results folder.
 
 use super::{
-    RunRecord, file,
+    RunRecord, checksums, file,
     record::{Status, read_file},
     row::{ALL, Row, Seed},
 };
@@ -12,6 +12,9 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
+
+/// What makes results whole.
+const AGAIN: &str = "`incast run --resume` does what is missing, and the summary";
 
 /// What a results folder holds.
 #[derive(Debug)]
@@ -63,6 +66,24 @@ pub fn read(folder: &Path) -> Result<Runs, FileError> {
             format!("is of incast {}, and summary.json of {}", record.version, version.map_or("", String::as_str));
         return Err(invalid(other, why));
     }
+    if let Some(summary) = &summary {
+        let sealed = runs.iter().find(|(_, record)| record.files.is_some());
+        if let Some((run, _)) = sealed.filter(|_| !summary.is_sealed) {
+            return Err(invalid(&path, format!("has no checksum, and {} has", run.join("run.json").display())));
+        }
+        for (name, sum) in &summary.runs {
+            let path = folder.join(name).join("run.json");
+            let found = checksums::of_file(&path).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => {
+                    invalid(folder, format!("summary.json has the run {name}, whose folder is missing; {AGAIN}"))
+                }
+                _ => FileError { path: path.clone(), source: error },
+            })?;
+            if found != *sum {
+                return Err(invalid(&path, format!("is not the one that summary.json was made of; {AGAIN}")));
+            }
+        }
+    }
     for row in summary.iter().flat_map(|summary| &summary.rows) {
         let Seed::One(seed) = row.seed else { continue };
         let run = places.get(&key(&row.scheme, seed, &row.grid)).map(|place| &runs[*place]);
@@ -79,8 +100,7 @@ pub fn read(folder: &Path) -> Result<Runs, FileError> {
             }
             Some((path, _)) => return Err(invalid(path, format!("{}, which failed here", missing()))),
             None => {
-                let what = format!("{}, whose folder is missing; `incast run --resume` runs it again", missing());
-                return Err(invalid(folder, what));
+                return Err(invalid(folder, format!("{}, whose folder is missing; {AGAIN}", missing())));
             }
         }
     }

@@ -160,7 +160,7 @@ fn damage(results: &Path, random: &mut Random) -> String {
         fs::remove_file(&file).expect("removed");
         make(&file).expect("put there");
     };
-    let what = match random.below(17) {
+    let what = match random.below(18) {
         0..4 => {
             let mut bytes = fs::read(&file).expect("read");
             for _ in 0..=random.below(3) {
@@ -226,6 +226,17 @@ fn damage(results: &Path, random: &mut Random) -> String {
             "a loop"
         }
         15 => {
+            // As an earlier build wrote it, of other numbers.
+            let path = results.join("summary.json");
+            let summary = fs::read_to_string(&path).expect("read");
+            let (text, _) = summary.split_once(",\n\"sha256\"").expect("sealed");
+            let text = text
+                .replace("\"schema\": 4", "\"schema\": 3")
+                .replace("\"seed\":\"all\"", "\"seed\":\"all\",\"runs\":7");
+            fs::write(&path, text + "\n}").expect("written");
+            return "an unsealed summary".to_owned();
+        }
+        16 => {
             put(&|path| fs::create_dir(path));
             "a folder"
         }
@@ -300,7 +311,9 @@ fn results_without_checksums_are_unverified() {
     }
     let summary = fs::read_to_string(results.join("summary.json")).expect("read");
     let (text, _) = summary.split_once(",\n\"sha256\"").expect("sealed");
-    fs::write(results.join("summary.json"), text.replace("\"schema\": 4", "\"schema\": 3") + "\n}").expect("written");
+    let lines = text.lines().filter(|line| !line.starts_with("\"runs\""));
+    let text = lines.collect::<Vec<_>>().join("\n").replace("\"schema\": 4", "\"schema\": 3");
+    fs::write(results.join("summary.json"), format!("{text}\n}}")).expect("written");
     assert!(read::read(&results).expect("read").unverified);
     assert!(read::summary(&results).expect("read").provenance.contains(UNVERIFIED));
     assert!(export(&results, "flows", &out.join("flows.csv"), Format::Csv).expect("written").unverified);

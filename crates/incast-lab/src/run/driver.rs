@@ -13,7 +13,7 @@ use crate::{
     report::{self, ReportError},
     results::{
         RunRecord,
-        checksums::hex,
+        checksums::{Files, hex},
         claims::{self, Judgement, Status},
         csv, file,
         host::{Host, available_memory, cores},
@@ -182,6 +182,8 @@ pub struct Finished {
     pub folder: PathBuf,
     /// Rows of the summary.
     pub rows: Vec<Row>,
+    /// The runs that the summary names.
+    pub runs: Files,
     /// The comparison for the terminal.
     pub table: String,
     /// Published numbers and what became of them.
@@ -266,10 +268,11 @@ fn conclude(
     let done = planned.iter().filter(|run| folder.finished(run).is_some()).count();
     let footer = footer(plan, &rows);
     let table = table::render(&title(plan), &rows, &footer, extent);
-    let mut report = None;
+    let (mut report, mut runs) = (None, Files::new());
     if !rows.is_empty() {
         let (json_path, csv_path) = (folder.path().join("summary.json"), folder.path().join("summary.csv"));
-        let json = file::to_json(&[&rows]).map_err(|error| RunError::files(&json_path)(error.into()))?;
+        runs = folder.records()?;
+        let json = file::to_json(&[&rows], &runs).map_err(|error| RunError::files(&json_path)(error.into()))?;
         let csv = csv::summary(&rows).map_err(|error| RunError::files(&csv_path)(std::io::Error::other(error)))?;
         atomic::write(&json_path, |file| file.write_all(json.as_bytes())).map_err(RunError::files(&json_path))?;
         atomic::write(&csv_path, |file| file.write_all(csv.as_bytes())).map_err(RunError::files(&csv_path))?;
@@ -279,7 +282,7 @@ fn conclude(
     let stopped = stopped && done + failures.len() < planned;
     let claims = footer.claims;
     let folder = folder.path().to_owned();
-    Ok(Finished { folder, rows, table, claims, report, failures, stopped, done, planned })
+    Ok(Finished { folder, rows, runs, table, claims, report, failures, stopped, done, planned })
 }
 
 /// Does the selected runs that have not ended yet, and no more: [`gather`] writes the summary.
@@ -367,6 +370,7 @@ fn elsewhere(run: &Run, sources: &[PathBuf]) -> Option<(PathBuf, Arc<RunRecord>)
 
 /// Of runs that are `missing` in `sources`, the folders that are there and are not what the runs wrote; and why.
 pub fn damaged(plan: &Plan, sources: &[PathBuf], missing: &[String]) -> Vec<(PathBuf, String)> {
+    let missing: BTreeSet<&String> = missing.iter().collect();
     let runs = plan.all.iter().filter(|run| missing.contains(&run.folder));
     let places = runs.flat_map(|run| sources.iter().map(move |source| (source, run)));
     places
@@ -406,7 +410,12 @@ pub fn gather(plan: &Plan, out: &Path, sources: &[PathBuf], extent: Extent) -> R
             planned.push(run);
         } else if let Some((from, record)) = elsewhere(run, &everywhere) {
             if !from.starts_with(folder.path()) {
-                folder.adopt(&run.folder, &from)?;
+                folder.adopt(&run.folder, &from, &record)?;
+            }
+            if matches!(folder.find(run), Found::Nothing | Found::Damaged(_)) {
+                missing.push(run.folder.clone());
+                planned.push(run);
+                continue;
             }
             if record.status == RunStatus::Failed {
                 failures.push((run.folder.clone(), record.error.clone().unwrap_or_default()));
@@ -451,19 +460,21 @@ fn run_all(
                 }
             };
             let ending = run_one(run, context, stop, &mut observe, &mut || observer.on_simulated(index));
+            let mut is_full_here = false;
             let failure = match ending {
                 Ok(Ending::Done(_)) => None,
                 Ok(Ending::Stopped) => return,
                 Ok(Ending::Failed(message)) => Some(message),
                 Err(error) => {
-                    is_full.fetch_or(error.is_full_disk(), Ordering::Relaxed);
+                    is_full_here = error.is_full_disk();
+                    is_full.fetch_or(is_full_here, Ordering::Relaxed);
                     Some(error.to_string())
                 }
             };
             observer.on_end(index, failure.as_deref());
             if let Some(message) = failure {
                 let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
-                failures.push((index, run.folder.clone(), message));
+                failures.push((index, run.folder.clone(), message, is_full_here));
             }
         }
     };
@@ -477,10 +488,10 @@ fn run_all(
     failures.sort();
     if is_full.into_inner() {
         let left = to_do.len() - next.into_inner().min(to_do.len());
-        let last = failures.last_mut().filter(|_| left > 0);
-        last.into_iter().for_each(|(.., message)| message.push_str(&format!("; {left} runs were not begun")));
+        let first = failures.iter_mut().find(|(.., is_full_here)| *is_full_here).filter(|_| left > 0);
+        first.into_iter().for_each(|(.., message, _)| message.push_str(&format!("; {left} runs were not begun")));
     }
-    failures.into_iter().map(|(_, run, message)| (run, message)).collect()
+    failures.into_iter().map(|(_, run, message, _)| (run, message)).collect()
 }
 
 /// Rows of every finished run of the scenario, and of each group of seeds.

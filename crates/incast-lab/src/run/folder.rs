@@ -5,7 +5,11 @@
 use super::RunError;
 use crate::{
     atomic,
-    results::{FileError, RunRecord, record::Status},
+    results::{
+        FileError, RunRecord,
+        checksums::{self, Files, RECORD},
+        record::Status,
+    },
     scenario::Run,
 };
 use std::{
@@ -99,7 +103,7 @@ fn contents(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>, Vec<PathBuf>),
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() && name.ends_with(PARTIAL) {
             partial.push(path);
-        } else if path.join("run.json").is_file() {
+        } else if fs::symlink_metadata(path.join("run.json")).is_ok() {
             runs.push(path);
         } else if SUMMARIES.contains(&name.as_str()) {
             summaries.push(path);
@@ -227,6 +231,20 @@ impl Folder {
         self.verified().entry(run.folder.clone()).or_insert_with(|| find(&self.path, run)).clone()
     }
 
+    /// The SHA-256 of the `run.json` of each run that is there, by its folder.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn records(&self) -> Result<Files, RunError> {
+        let (runs, ..) = contents(&self.path)?;
+        let sum = |run: PathBuf| {
+            let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let path = run.join(RECORD);
+            Ok((name, checksums::of_file(&path).map_err(RunError::files(&path))?))
+        };
+        runs.into_iter().map(sum).collect()
+    }
+
     fn verified(&self) -> MutexGuard<'_, BTreeMap<String, Found>> {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -272,15 +290,15 @@ impl Folder {
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn adopt(&self, run: &str, from: &Path) -> Result<(), RunError> {
+    pub fn adopt(&self, run: &str, from: &Path, record: &RunRecord) -> Result<(), RunError> {
         let partial = self.begin(run)?;
-        let copied = fs::read_dir(from).and_then(|files| {
-            files.into_iter().try_for_each(|file| {
-                let file = file?;
-                let to = partial.join(file.file_name());
-                // Files of runs are never changed: where it can be, one file is in both folders.
-                fs::hard_link(file.path(), &to).or_else(|_| atomic::copy(&file.path(), &to))
-            })
+        let copied = record.names().into_iter().try_for_each(|name| {
+            let (from, to) = (from.join(&name), partial.join(&name));
+            // Files of runs are never changed: where it can be, one file is in both folders. A link to a link is none.
+            match fs::symlink_metadata(&from)?.is_file() {
+                true => fs::hard_link(&from, &to).or_else(|_| atomic::copy(&from, &to)),
+                false => atomic::copy(&from, &to),
+            }
         });
         match copied {
             Ok(()) => self.commit(run, &partial, None).map(drop),

@@ -472,7 +472,7 @@ impl Sender {
             return TimerAction::Resume;
         }
         let timeout = self.on_expiry(now, settings);
-        let gives_up = self.recovery.gives_up(settings.host.give_up_after);
+        let gives_up = timeout && self.recovery.gives_up(settings.host.give_up_after);
         if !gives_up {
             self.restart_timer(now, settings);
         }
