@@ -12,6 +12,7 @@ use crate::{
     },
     scenario::Run,
 };
+use serde_json::Value;
 use std::{
     collections::BTreeMap,
     fs::{self, File, TryLockError},
@@ -162,8 +163,9 @@ pub fn find(folder: &Path, run: &Run) -> Found {
 }
 
 impl Found {
-    /// A run whose files are what it wrote.
+    /// A run whose files are what it wrote. Its scenario is left out, as the folder keeps what it found of every run.
     fn new(record: RunRecord) -> Self {
+        let record = RunRecord { scenario: Value::Null, ..record };
         match record.status {
             Status::Done => Self::Done(Arc::new(record)),
             Status::Failed => Self::Failed(Arc::new(record)),
