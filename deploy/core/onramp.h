@@ -3,9 +3,10 @@
  * On-Ramp: when a packet may leave the edge. The hold rule of one flow, or of
  * all flows to one destination, in freestanding integer C.
  *
- * The same text is compiled into the simulator, a kernel queueing discipline, a
- * BPF object and a 32-bit NIC core. docs/onramp.md has the equations, and says
- * what is published and what is ours.
+ * The simulator compiles this text. It is written so that a kernel queueing
+ * discipline, a BPF object or a 32-bit NIC core can do so, too; there is none
+ * yet. docs/onramp.md has the equations, and says what is published and what
+ * is ours.
  *
  * Numbers:
  *  - Times are nanoseconds of one clock of the sender that does not go back,
