@@ -21,8 +21,8 @@ workload = [{ class = "web", kind = "poisson", sizes = { file = "sizes.csv" }, l
 scheme = [{ law = "dctcp" }, { law = "cubic" }]
 measure = { ports = { every = "5us", which = ["s0->*"] } }
 """
-# Of all numbers in results: what runs cost, and where they were done.
-LEFT_OUT = ("cost", "host", "cpu_s", "wall_s", "ns_per_packet_hop", "peak_rss_bytes")
+# Of all numbers in results: what runs cost, where they were done, and checksums of files that say so.
+LEFT_OUT = ("cost", "host", "cpu_s", "wall_s", "ns_per_packet_hop", "peak_rss_bytes", "sha256")
 SIZES = "size_bytes,cdf\n1000,0.0\n40000,0.6\n100000,1.0\n"
 
 
@@ -48,7 +48,9 @@ def contents(folder):
 
     def plain(value):
         if isinstance(value, dict):
-            return {key: plain(item) for key, item in value.items() if not key.startswith(LEFT_OUT)}
+            # The checksums of runs in a summary; in rows it is their number.
+            left_out = (*LEFT_OUT, "runs") if isinstance(value.get("runs"), dict) else LEFT_OUT
+            return {key: plain(item) for key, item in value.items() if not key.startswith(left_out)}
         return [plain(item) for item in value] if isinstance(value, list) else value
 
     def table(text):
