@@ -1,6 +1,5 @@
-//! Files that are written whole or not at all.
+//! Files that are written whole or not at all, and read if they are files.
 
-use crate::results::checksums::regular;
 use std::{
     fs::{self, File},
     io::{self, Write},
@@ -29,6 +28,17 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io:
         return Err(error);
     }
     sync_folder_of(path)
+}
+
+/// Opens a regular file: what is none, such as a device or a pipe, might never end, or wait for somebody to write.
+///
+/// # Errors
+/// Those of the file system, and another kind of file.
+pub fn regular(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not a regular file"));
+    }
+    File::open(path)
 }
 
 /// Copies a file under a temporary name, and renames it when it is on the disk.

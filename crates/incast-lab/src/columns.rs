@@ -7,7 +7,7 @@
 
 pub mod join;
 
-use crate::{atomic, results::checksums::regular};
+use crate::atomic::{self, regular};
 use parquet::{
     basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel},
     column::reader::get_typed_column_reader,

@@ -43,7 +43,7 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
     Ok(facts.to_string())
 }
 
-/// A table of all runs in folders: one of [`export::TABLES`], or "rows", the summary. Each folder comes with the point of a
+/// A table of all runs in folders: one of [`results::record::TABLES`], or "rows", the summary. Each folder comes with the point of a
 /// sweep that it is, as JSON: values of the sweep's axes.
 #[pyfunction]
 pub fn table(py: Python<'_>, folders: Vec<(PathBuf, String)>, name: &str) -> PyResult<Table> {

@@ -6,7 +6,7 @@ use clap::{
 };
 use incast_lab::{
     clocks::AsymmetricLink,
-    results::{compact::parse_column, export::TABLES},
+    results::{compact::parse_column, record::TABLES},
     run::shards::Shard,
     scenario::Column,
 };

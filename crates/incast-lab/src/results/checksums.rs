@@ -3,11 +3,12 @@
 //! `run.json` names each file of its folder with its SHA-256, and ends with the SHA-256 of all that stands before. So does
 //! `summary.json`. Results of builds that did not write them yet have none, and are called unverified.
 
+use crate::atomic::regular;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs,
     io::{self, Read},
     path::Path,
 };
@@ -144,17 +145,6 @@ pub fn of_file(path: &Path) -> io::Result<String> {
             Err(error) => return Err(error),
         }
     }
-}
-
-/// Opens a regular file: what is none, such as a device or a pipe, might never end, or wait for somebody to write.
-///
-/// # Errors
-/// Those of the file system, and another kind of file.
-pub fn regular(path: &Path) -> io::Result<File> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(wrong("not a regular file".into()));
-    }
-    File::open(path)
 }
 
 fn changed() -> io::Error {

@@ -10,9 +10,6 @@ use crate::{
 use serde_json::{Map, Value};
 use std::{io, path::Path};
 
-/// Names of the tables of a run that can be joined.
-pub const TABLES: [&str; 5] = ["flows", "requests", "ports", "rates", "events"];
-
 /// Format of a joint table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {

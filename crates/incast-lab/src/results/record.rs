@@ -2,15 +2,21 @@
 
 use super::{
     checksums::{self, Files},
-    export::TABLES,
     host::Host,
     row::Row,
 };
-use crate::{atomic, columns::join::FileError, metrics::ns_per_packet_hop};
+use crate::{
+    atomic::{self, regular},
+    columns::join::FileError,
+    metrics::ns_per_packet_hop,
+};
 use incast_sim::outcome::{Cost, Totals};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{io, io::Read, path::Path};
+
+/// Names of the tables that a run may have.
+pub const TABLES: [&str; 5] = ["flows", "requests", "ports", "rates", "events"];
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,7 +169,7 @@ const MOST_BYTES: u64 = 2 << 30;
 pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // One more tells whether there are more.
-    checksums::regular(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    regular(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST_BYTES {
         let why = format!("found more than {MOST_BYTES} bytes, which are allowed");
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));

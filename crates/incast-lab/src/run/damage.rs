@@ -6,8 +6,9 @@ use crate::{
     report,
     results::{
         RunRecord, checksums,
-        export::{Format, TABLES, export},
+        export::{Format, export},
         read::{self, UNVERIFIED},
+        record::TABLES,
         table::Extent,
     },
     scenario::{Scenario, Source},

@@ -654,7 +654,7 @@ mod tests {
         let order = |send: &SelectiveRepeat| send.lost.iter().copied().collect::<Vec<_>>();
         assert_eq!((order(&send), send.in_flight()), (vec![1, 3, 4, 5, 6, 7, 8], 2));
         // Of 7 to 13 some are lost, 9 and 10 in flight, one has arrived, and two were never sent.
-        assert_eq!(send.on_resend(7, 7), Acked { lost: 2, first_lost: 9, ..Acked::default() });
+        assert_eq!(send.on_resend(7, 7), Acked { lost: 2, first_lost: 9, last_lost: 10, ..Acked::default() });
         assert_eq!((order(&send), send.in_flight()), (vec![7, 8, 9, 10, 1, 3, 4, 5, 6], 0));
         // What is acknowledged is not sent again.
         assert_eq!(send.on_resend(0, 1), Acked::default());

@@ -10,10 +10,10 @@ use super::{
     },
     traffic::Traffic,
 };
-use crate::{
-    metrics::{self, Basis, Scope},
-    results::row::ALL,
-};
+use crate::metrics::{self, Basis, Scope};
+
+/// The class that stands for all of them.
+const ALL: &str = "all";
 
 /// Every claim is about something that the scenario has.
 pub fn check(document: &Document, traffic: &Traffic) -> Vec<Problem> {
