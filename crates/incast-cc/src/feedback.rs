@@ -75,7 +75,7 @@ pub struct HopTelemetry {
 }
 
 /// Packets that were found lost by acknowledgements of later ones.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Loss {
     /// When the loss was found.
     pub now: Time,

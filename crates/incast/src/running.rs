@@ -57,7 +57,12 @@ pub fn tell(name: &str, finished: &Finished, json: bool, quiet: bool) -> bool {
         _ => {}
     }
     // What is neither done nor said to have failed was found damaged when it was read back.
-    finished.failures.is_empty() && (finished.stopped || finished.done == finished.planned)
+    let lost = finished.planned - finished.done.min(finished.planned);
+    let is_lost = lost > 0 && finished.failures.is_empty() && !finished.stopped;
+    if is_lost {
+        output::message(&format!("error: {name}: {lost} runs cannot be read back; --resume does them again"));
+    }
+    finished.failures.is_empty() && !is_lost
 }
 
 /// Names runs of a scenario that failed.

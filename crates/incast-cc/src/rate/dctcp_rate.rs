@@ -327,15 +327,7 @@ mod tests {
         }
         assert_eq!(law.pacing_rate(), Some(Rate::from_gbps(100)));
         law.on_timeout(Time::ZERO, 0);
-        law.on_loss(&Loss {
-            now: Time::ZERO,
-            lost_bytes: 1,
-            position: 0,
-            last: 0,
-            next: 1,
-            in_flight: 0,
-            resent: None,
-        });
+        law.on_loss(&Loss { lost_bytes: 1, next: 1, ..Loss::default() });
         assert_eq!(law.pacing_rate(), Some(Rate::from_gbps(100)));
     }
 

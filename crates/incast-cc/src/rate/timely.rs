@@ -834,15 +834,7 @@ mod tests {
         updates(&mut law, &[5000.0; 100]);
         close(law.rate, 100e6);
         law.on_timeout(Time::ZERO, 0);
-        law.on_loss(&Loss {
-            now: Time::ZERO,
-            lost_bytes: 1,
-            position: 0,
-            last: 0,
-            next: 1,
-            in_flight: 0,
-            resent: None,
-        });
+        law.on_loss(&Loss { lost_bytes: 1, next: 1, ..Loss::default() });
         assert_eq!((law.pacing_rate(), law.window()), (Some(Rate::from_bps(100_000_000)), u64::MAX));
         let limited = flow(&[("in_flight", "rate-bdp")]);
         assert_eq!(limited.window(), 12_500);

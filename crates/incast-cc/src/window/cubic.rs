@@ -478,15 +478,7 @@ mod tests {
     }
 
     fn lose(law: &mut Cubic, position: u64, next: u64) {
-        law.on_loss(&Loss {
-            now: Time::ZERO,
-            lost_bytes: MSS,
-            position,
-            last: position,
-            next,
-            in_flight: 0,
-            resent: None,
-        });
+        law.on_loss(&Loss { lost_bytes: MSS, position, last: position, next, ..Loss::default() });
     }
 
     #[test]
@@ -652,27 +644,18 @@ mod tests {
     fn a_lost_retransmission_counts_in_fast_recovery_and_not_after_a_timeout() {
         let lost = |law: &mut Cubic, at: u64, sent: u64| {
             let (now, resent) = (Time::from_us(at), Some(Time::from_us(sent)));
-            law.on_loss(&Loss { now, lost_bytes: MSS, position: 0, last: 0, next: 100_000, in_flight: 0, resent });
+            law.on_loss(&Loss { now, lost_bytes: MSS, next: 100_000, resent, ..Loss::default() });
             (law.window(), law.threshold as u64)
         };
         let given = [("initial_window", Raw::Text("100KB".into()))];
         let mut law = flow(&given);
-        law.on_loss(&Loss {
-            now: Time::from_us(10),
-            lost_bytes: MSS,
-            position: 0,
-            last: 0,
-            next: 100_000,
-            in_flight: 0,
-            resent: None,
-        });
+        law.on_loss(&Loss { now: Time::from_us(10), lost_bytes: MSS, next: 100_000, ..Loss::default() });
         assert_eq!(law.window(), 70_000);
         assert_eq!(lost(&mut law, 30, 9).0, 70_000, "sent before the reduction");
         assert_eq!(lost(&mut law, 30, 10).0, 49_000, "sent after it");
         assert_eq!(lost(&mut law, 31, 29).0, 49_000, "sent before that");
         // Two at once, one of which was sent before the end of the reduction and one after it.
-        let straddling =
-            |now, last| Loss { now, lost_bytes: 2 * MSS, position: 0, last, next: 200_000, in_flight: 0, resent: None };
+        let straddling = |now, last| Loss { now, lost_bytes: 2 * MSS, last, next: 200_000, ..Loss::default() };
         law.on_loss(&straddling(Time::from_us(40), 99_000));
         assert_eq!(law.window(), 49_000);
         law.on_loss(&straddling(Time::from_us(41), 100_000));

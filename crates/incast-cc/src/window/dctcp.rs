@@ -353,15 +353,7 @@ mod tests {
     }
 
     fn lose(law: &mut Dctcp, position: u64, next: u64) {
-        law.on_loss(&Loss {
-            now: Time::ZERO,
-            lost_bytes: MSS,
-            position,
-            last: position,
-            next,
-            in_flight: 0,
-            resent: None,
-        });
+        law.on_loss(&Loss { lost_bytes: MSS, position, last: position, next, ..Loss::default() });
     }
 
     #[test]

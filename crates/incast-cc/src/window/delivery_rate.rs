@@ -403,15 +403,7 @@ mod tests {
     fn losses_are_counted() {
         let mut estimator = DeliveryRate::new(Time::ZERO);
         (0..5).for_each(|us| estimator.on_sent(at(us), MSS as u32));
-        estimator.on_loss(&Loss {
-            now: at(11),
-            lost_bytes: 2 * MSS,
-            position: 0,
-            last: 0,
-            next: 0,
-            in_flight: 3 * MSS,
-            resent: None,
-        });
+        estimator.on_loss(&Loss { now: at(11), lost_bytes: 2 * MSS, in_flight: 3 * MSS, ..Loss::default() });
         estimator.on_sent(at(11), MSS as u32);
         assert_eq!(estimator.sent.back().map(|sent| (sent.lost, sent.in_flight)), Some((2 * MSS, 4 * MSS)));
         estimator.on_timeout();

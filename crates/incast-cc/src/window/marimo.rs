@@ -551,15 +551,7 @@ mod tests {
         let at = epochs(&mut law, 0, 1, |_| false);
         let before = law.window();
         let lose = |law: &mut Marimo, position: u64, next: u64| {
-            law.on_loss(&Loss {
-                now: Time::ZERO,
-                lost_bytes: MSS,
-                position,
-                last: position,
-                next,
-                in_flight: 0,
-                resent: None,
-            });
+            law.on_loss(&Loss { lost_bytes: MSS, position, last: position, next, ..Loss::default() });
         };
         lose(&mut law, at, at + 100 * MSS);
         assert_eq!(law.window(), before / 2);

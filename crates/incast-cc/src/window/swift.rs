@@ -432,7 +432,7 @@ mod tests {
     }
 
     fn lose(law: &mut Swift, now: Time) {
-        law.on_loss(&Loss { now, lost_bytes: MSS, position: 0, last: 0, next: 10 * MSS, in_flight: 0, resent: None });
+        law.on_loss(&Loss { now, lost_bytes: MSS, next: 10 * MSS, ..Loss::default() });
     }
 
     fn close(found: f64, expected: f64) {

@@ -297,9 +297,11 @@ impl Folder {
         let copied = record.names().into_iter().try_for_each(|name| {
             let (from, to) = (from.join(&name), partial.join(&name));
             // Files of runs are never changed: where it can be, one file is in both folders. A link to a link is none.
-            match fs::symlink_metadata(&from)?.is_file() {
-                true => fs::hard_link(&from, &to).or_else(|_| atomic::copy(&from, &to)),
-                false => atomic::copy(&from, &to),
+            match fs::symlink_metadata(&from) {
+                Ok(file) if file.is_file() => fs::hard_link(&from, &to).or_else(|_| atomic::copy(&from, &to)),
+                // Without checksums it is not known which tables there were.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && record.files.is_none() => Ok(()),
+                _ => atomic::copy(&from, &to),
             }
         });
         match copied {

@@ -218,7 +218,7 @@ fn rates_stay_within_their_bounds() {
     law.catch_up(Time::from_ms(1000));
     assert_eq!((law.current, law.next_timer()), (40.0 * GBPS, Time::MAX));
     assert_eq!(law.pacing_rate(), Some(Rate::from_gbps(40)));
-    law.on_loss(&Loss { now: US(1), lost_bytes: 1, position: 0, last: 0, next: 1, in_flight: 0, resent: None });
+    law.on_loss(&Loss { now: US(1), lost_bytes: 1, next: 1, ..Loss::default() });
     law.on_timeout(Time::from_ms(1001), 0);
     assert_eq!((law.current, law.window()), (40.0 * GBPS, u64::MAX));
     let limited = Dcqcn { current: 10.0 * GBPS, ..flow(&[("in_flight", "rate-bdp")]) };

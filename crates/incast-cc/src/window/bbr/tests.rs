@@ -45,15 +45,7 @@ fn ack(law: &mut Bbr, now: Time, acked: u64, in_flight: u64) {
 }
 
 fn lose(law: &mut Bbr, now: Time, packets: u64, in_flight: u64) {
-    law.on_loss(&Loss {
-        now,
-        lost_bytes: packets * MSS,
-        position: 0,
-        last: 0,
-        next: 100 * MSS,
-        in_flight,
-        resent: None,
-    });
+    law.on_loss(&Loss { now, lost_bytes: packets * MSS, next: 100 * MSS, in_flight, ..Loss::default() });
 }
 
 fn close(found: f64, expected: f64) {
