@@ -15,7 +15,7 @@
  *    disagree make them negative.
  *  - Spans are nanoseconds in 32 bits, at most ONRAMP_SPAN_MAX.
  *  - Q16: unsigned, 65536 stands for 1.
- *  - The only division is 32-bit and unsigned, once per round trip.
+ *  - The only divisions are 32-bit and unsigned, two per round trip.
  *
  * No call allocates, sleeps, loops without a bound or touches anything but its
  * arguments. The caller keeps the packets, in order, and serialises calls.
@@ -50,25 +50,16 @@ enum onramp_release {
 	/* At once. */
 	ONRAMP_BURST = 0,
 	/*
-	 * Evenly, somewhat faster than packets arrived, until none waits; what
-	 * is paused is added to the time of the next packet, not lost in gaps.
+	 * Evenly, until none waits, with a threshold that is lower the higher
+	 * the flow's rate is: as fast as packets arrived, and faster by what
+	 * their delay lacks to that threshold. What is paused is added to the
+	 * time of the next packet, not lost in gaps.
 	 */
 	ONRAMP_PACED = 1,
 	/* At once, but during the pause one packet leaves per quantum. */
 	ONRAMP_QUANTISED = 2,
 	/* One packet per report, and more while delays are below T. */
 	ONRAMP_CLOCKED = 3,
-};
-
-/* How paced flows go on while delays are far below the threshold. */
-enum onramp_ramp {
-	/* As ever: by what pace and step add per round trip. */
-	ONRAMP_STEADY = 0,
-	/*
-	 * Twice as fast per round trip that ends with a delay of less than half
-	 * of T, as others have left or were paused for too long.
-	 */
-	ONRAMP_DOUBLING = 1,
 };
 
 /**
@@ -80,15 +71,16 @@ enum onramp_ramp {
  * @small_quantum: after that (ns)
  * @beta: share of the time paused by which the delay is taken to have fallen
  *	(Q16, at most 1)
- * @pace: of ONRAMP_PACED: time between packets as a share of the time between
- *	their arrivals, with @step added (Q16, at most 1)
+ * @spread: of ONRAMP_PACED: how much lower the threshold of a flow is than that
+ *	of one with half its rate, so that flows come to have equal rates (ns)
+ * @reference: of ONRAMP_PACED: time between the packets of a flow whose
+ *	threshold is @threshold (ns)
  * @gain: of ONRAMP_CLOCKED: share of what delays lack to T that is filled per
  *	round trip (Q16, at most 1)
- * @step: of both: packets added per round trip besides, so that flows come to
- *	have the same share (Q16, at most 1)
+ * @step: of ONRAMP_CLOCKED: packets added per round trip besides, so that flows
+ *	come to have the same share (Q16, at most 1)
  * @variant: enum onramp_variant
  * @release: enum onramp_release
- * @ramp: of ONRAMP_PACED: enum onramp_ramp
  * @reserved: zero
  */
 struct onramp_config {
@@ -97,13 +89,13 @@ struct onramp_config {
 	onramp_u32 quantum;
 	onramp_u32 small_quantum;
 	onramp_u32 beta;
-	onramp_u32 pace;
+	onramp_u32 spread;
+	onramp_u32 reference;
 	onramp_u32 gain;
 	onramp_u32 step;
 	onramp_u8 variant;
 	onramp_u8 release;
-	onramp_u8 ramp;
-	onramp_u8 reserved;
+	onramp_u8 reserved[2];
 };
 
 /* Bits of struct onramp.flags. */
@@ -126,6 +118,7 @@ struct onramp_config {
  * @since: packets that left since @marker
  * @flight: packets that were on their way at @marker
  * @gap: of ONRAMP_PACED: time between packets (ns)
+ * @bound: of ONRAMP_PACED: its threshold at the rate of the last round trip (ns)
  * @credit: of ONRAMP_CLOCKED: growth of @limit that is not yet a packet (ns)
  * @ends: ends of the last pauses, modulo 2^32, from the newest
  * @lengths: their lengths (ns)
@@ -144,6 +137,7 @@ struct onramp {
 	onramp_u32 since;
 	onramp_u32 flight;
 	onramp_u32 gap;
+	onramp_u32 bound;
 	onramp_u32 credit;
 	onramp_u32 ends[ONRAMP_PAUSES];
 	onramp_u32 lengths[ONRAMP_PAUSES];
@@ -201,11 +195,12 @@ static inline int onramp_config_valid(const struct onramp_config *c)
 	       c->max_hold <= ONRAMP_SPAN_MAX && c->small_quantum > 0 &&
 	       c->small_quantum <= c->quantum &&
 	       c->quantum <= ONRAMP_SPAN_MAX && c->beta <= ONRAMP_ONE &&
-	       c->pace > 0 && c->pace <= ONRAMP_ONE && c->gain > 0 &&
+	       c->spread <= ONRAMP_SPAN_MAX && c->reference > 0 &&
+	       c->reference <= ONRAMP_SPAN_MAX && c->gain > 0 &&
 	       c->gain <= ONRAMP_ONE && c->step <= ONRAMP_ONE &&
 	       c->variant <= ONRAMP_COMMITTED &&
-	       c->release <= ONRAMP_CLOCKED && c->ramp <= ONRAMP_DOUBLING &&
-	       c->reserved == 0;
+	       c->release <= ONRAMP_CLOCKED && c->reserved[0] == 0 &&
+	       c->reserved[1] == 0;
 }
 
 /**
@@ -227,6 +222,7 @@ static inline void onramp_init(struct onramp *o)
 	o->since = 0;
 	o->flight = 0;
 	o->gap = 0;
+	o->bound = 0;
 	o->credit = 0;
 	for (i = 0; i < ONRAMP_PAUSES; i++) {
 		o->ends[i] = 0;
@@ -253,7 +249,7 @@ static inline onramp_u32 onramp_paused(const struct onramp *o,
 	onramp_u32 sum = 0;
 	onramp_u32 i;
 
-	for (i = 0; i < o->pauses; i++) {
+	for (i = 0; i < ONRAMP_PAUSES && i < o->pauses; i++) {
 		/* Ends lie within a second of now: see onramp_forget(). */
 		onramp_u32 end = o->ends[i] - (onramp_u32)now + ago;
 		onramp_u32 length = o->lengths[i];
@@ -278,14 +274,16 @@ static inline onramp_u32 onramp_paused(const struct onramp *o,
  */
 static inline void onramp_forget(struct onramp *o, onramp_u64 now)
 {
+	onramp_u32 i;
+
 	if (now - o->reported >= ONRAMP_SPAN_MAX)
 		o->pauses = 0;
-	while (o->pauses > 0) {
-		onramp_u32 age = (onramp_u32)now - o->ends[o->pauses - 1];
+	for (i = ONRAMP_PAUSES; i > 0; i--) {
+		onramp_u32 age = (onramp_u32)now - o->ends[i - 1];
 
-		if (age < ONRAMP_SPAN_MAX || age >= 0x80000000u)
-			break;
-		o->pauses--;
+		if (i == o->pauses && age >= ONRAMP_SPAN_MAX &&
+		    age < 0x80000000u)
+			o->pauses--;
 	}
 }
 
@@ -403,24 +401,64 @@ static inline void onramp_on_release(struct onramp *o,
 }
 
 /*
- * Time between packets that adds a step to as many as arrived in a round trip,
- * less the share that pace takes. In 64ths of a nanosecond where that
- * fits, so that a gap of a few is not rounded away.
+ * Logarithm to base 2, Q16: exact for powers of two, a straight line between
+ * them. 0 for 0.
  */
-static inline onramp_u32 onramp_gap(const struct onramp_config *c,
-				    onramp_u32 round, onramp_u32 flight)
+static inline onramp_u32 onramp_log2(onramp_u32 number)
 {
-	onramp_u32 shift = round < (1u << 26) ? 6 : 0;
-	onramp_u32 packets = (flight << 4) +
-			     (c->step >> 12);
-	onramp_u32 gap;
+	onramp_u32 whole = 31;
+	onramp_u32 shift;
+
+	if (number == 0)
+		return 0;
+	for (shift = 16; shift > 0; shift /= 2) {
+		if (number >> (32 - shift))
+			continue;
+		number <<= shift;
+		whole -= shift;
+	}
+	return (whole << 16) + ((number << 1) >> 16);
+}
+
+/*
+ * The threshold of a flow of which so many packets arrived in a round trip:
+ * lower by the spread each time that the rate doubles. Flows at one queue thus
+ * pause at different delays, and come to rest where these are the same, which
+ * is at the same rate.
+ */
+static inline onramp_u32 onramp_bound(const struct onramp_config *c,
+				      onramp_u32 round, onramp_u32 packets)
+{
+	onramp_u32 gap = onramp_log2(round);
+	onramp_u32 even = onramp_log2(packets) + onramp_log2(c->reference);
+	onramp_u32 off;
 
 	if (packets == 0)
+		return c->threshold;
+	off = onramp_times(c->spread, gap > even ? gap - even : even - gap);
+	return gap > even ? onramp_min(c->threshold + off, ONRAMP_SPAN_MAX) :
+			    c->threshold - onramp_min(off, c->threshold);
+}
+
+/*
+ * Time between packets of a flow of which so many arrived in a round trip, if
+ * it offers what it got, and so much more that delays rise by the room within a
+ * round trip if all do so; at most four times what it got.
+ */
+static inline onramp_u32 onramp_gap(onramp_u32 round, onramp_u32 packets,
+				    onramp_u32 room)
+{
+	onramp_u32 total = round + onramp_min(room, 3 * round);
+	onramp_u32 bits = onramp_log2(total) >> 16;
+	onramp_u32 coarse = bits > 15 ? bits - 15 : 0;
+	/* In 64ths of a nanosecond where that fits, as a gap may be of a few. */
+	onramp_u32 fine = round < (1u << 26) ? 6 : 0;
+
+	if (packets == 0 || round == 0)
 		return 0;
-	gap = onramp_times((round << shift) / packets, c->pace);
-	if (shift)
-		return gap >> 2;
-	return gap > ONRAMP_SPAN_MAX >> 4 ? ONRAMP_SPAN_MAX : gap << 4;
+	return onramp_times((round << fine) / packets,
+			    ((round >> coarse) << 16) / (total >> coarse)) >>
+	       fine;
 }
 
 /*
@@ -434,14 +472,18 @@ static inline void onramp_close_round(struct onramp *o,
 				      onramp_u64 now, onramp_u32 round,
 				      onramp_u32 took)
 {
-	if (o->flags & ONRAMP_FRESH)
+	onramp_u32 span = onramp_span(o->marker, now);
+
+	o->bound = c->threshold;
+	if (o->flags & ONRAMP_FRESH) {
 		o->gap = 0;
-	else if (c->release == ONRAMP_PACED)
-		o->gap = onramp_min(onramp_gap(c, onramp_span(o->marker, now),
-					       o->flight),
-				    round);
-	if (c->ramp == ONRAMP_DOUBLING && took < c->threshold / 2)
-		o->gap /= 2;
+	} else if (c->release == ONRAMP_PACED) {
+		o->bound = onramp_bound(c, span, o->flight);
+		o->gap = onramp_min(
+			onramp_gap(span, o->flight,
+				   o->bound - onramp_min(took, o->bound)),
+			round);
+	}
 	o->flags &= (onramp_u8)~ONRAMP_FRESH;
 	o->outstanding = o->since;
 	o->flight = o->since;
@@ -513,6 +555,7 @@ static inline void onramp_on_report(struct onramp *o,
 	onramp_u32 round = onramp_span(sent, now);
 	onramp_u64 until = 0;
 	onramp_u32 step = 0;
+	onramp_u32 bound;
 
 	onramp_forget(o, now);
 	if (onramp_silent(o, c, now)) {
@@ -528,8 +571,10 @@ static inline void onramp_on_report(struct onramp *o,
 	if (o->outstanding > 0)
 		o->outstanding--;
 
-	if (took > c->threshold) {
-		until = onramp_pause(o, c, now, took - c->threshold,
+	/* What has not been paused is held by no threshold but T. */
+	bound = o->flags & ONRAMP_HELD ? o->bound : c->threshold;
+	if (took > bound) {
+		until = onramp_pause(o, c, now, took - bound,
 				     onramp_paused(o, c, now, sent));
 		if (!(o->flags & ONRAMP_HELD)) {
 			o->limit = o->outstanding + 1;

@@ -4,8 +4,11 @@
 //! Computing 2024, algorithm 2: `cwnd = min(cwnd, Win)` for each notification that carries a window; it ends with the
 //! rate recovery of the law. The window before any notification is the law's own (`in_flight = "bdp"` where it has
 //! one).
+//!
+//! Switches grant bytes on the link, a rate times a time; what is in flight is counted in payload. A window is therefore
+//! converted to what full packets of so many bytes on the link carry, as the law's own window is.
 
-use crate::Cnp;
+use crate::{Cnp, Path};
 use incast_units::Time;
 
 crate::choice! {
@@ -28,16 +31,24 @@ pub struct Rule {
     until: GrantUntil,
     /// With [`GrantUntil::Timeout`].
     quiet: Time,
+    /// Bytes of a full packet: payload, and on the link.
+    full: (u32, u32),
 }
 
 impl Rule {
     /// A quiet time of zero would end a grant at once: it counts as one picosecond.
-    pub fn new(until: GrantUntil, quiet: Time) -> Self {
-        Self { until, quiet: quiet.max(Time::from_ps(1)) }
+    pub fn new(until: GrantUntil, quiet: Time, path: &Path) -> Self {
+        Self { until, quiet: quiet.max(Time::from_ps(1)), full: (path.mss, path.wire_mss.max(1)) }
+    }
+
+    /// The payload of full packets of so many bytes on the link.
+    fn payload(&self, wire: u64) -> u64 {
+        let (payload, on_link) = self.full;
+        (u128::from(wire) * u128::from(payload) / u128::from(on_link)) as u64
     }
 }
 
-/// The cap on one flow.
+/// The cap on one flow, in payload as what is in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
     /// Bytes; `u64::MAX` without.
@@ -57,10 +68,10 @@ impl Grant {
     }
 
     /// A notification has arrived. Several windows of one epoch come from several switches: the smallest is used.
-    /// No window stops the flow.
+    /// They are in bytes on the link. No window stops the flow.
     pub fn on_cnp(&mut self, rule: &Rule, now: Time, cnp: &Cnp) {
         if let Some(window) = cnp.window {
-            self.cap = self.cap.min(window.max(1));
+            self.cap = self.cap.min(rule.payload(window).max(1));
         }
         if self.cap != u64::MAX && rule.until == GrantUntil::Timeout {
             self.ends = now.saturating_add(rule.quiet);
@@ -99,12 +110,27 @@ impl Grant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use incast_units::Rate;
 
     const US: fn(u64) -> Time = Time::from_us;
 
+    fn rule_of(until: GrantUntil, quiet: Time, mss: u32, wire_mss: u32) -> Rule {
+        Rule::new(until, quiet, &Path::new(Rate::from_gbps(100), US(4), mss, wire_mss))
+    }
+
+    #[test]
+    fn a_window_of_the_link_is_as_much_payload_as_fits() {
+        for (mss, wire, payload) in [(64, 150, 21_333), (256, 342, 37_426), (1000, 1086, 46_040), (9000, 9086, 49_526)]
+        {
+            let mut grant = Grant::NONE;
+            grant.on_cnp(&rule_of(GrantUntil::Timeout, US(5), mss, wire), US(1), &Cnp::granting(50_000));
+            assert_eq!(grant.limit(u64::MAX), payload, "{mss}");
+        }
+    }
+
     #[test]
     fn the_smallest_of_an_epoch_counts_and_an_increase_ends_it() {
-        let rule = Rule::new(GrantUntil::FirstIncrease, US(5));
+        let rule = rule_of(GrantUntil::FirstIncrease, US(5), 1000, 1000);
         let mut grant = Grant::NONE;
         grant.on_cnp(&rule, US(1), &Cnp::CONGESTED);
         assert_eq!((grant, grant.limit(77)), (Grant::NONE, 77));
@@ -122,7 +148,7 @@ mod tests {
 
     #[test]
     fn quiet_counts_from_the_last_notification() {
-        let rule = Rule::new(GrantUntil::Timeout, US(5));
+        let rule = rule_of(GrantUntil::Timeout, US(5), 1000, 1000);
         let mut grant = Grant::NONE;
         grant.on_cnp(&rule, US(1), &Cnp::granting(5000));
         assert_eq!(grant.ends(), US(6));
@@ -135,7 +161,7 @@ mod tests {
         // There is no cap to end.
         grant.on_cnp(&rule, US(10), &Cnp::CONGESTED);
         assert_eq!(grant, Grant::NONE);
-        let never = Rule::new(GrantUntil::Timeout, Time::ZERO);
+        let never = rule_of(GrantUntil::Timeout, Time::ZERO, 1000, 1000);
         grant.on_cnp(&never, US(10), &Cnp::granting(1));
         assert!(grant.ends() > US(10));
     }

@@ -16,6 +16,8 @@ pub struct Path {
     pub rate: Rate,
     /// Round-trip time of a full data packet and its acknowledgement through an empty network.
     pub base_rtt: Time,
+    /// One-way time of a full data packet through an empty network on the shortest path of the fabric.
+    pub least_delay: Time,
     /// Payload bytes of a full packet (the maximum segment size).
     pub mss: u32,
     /// Bytes of a full packet on the link, with headers, preamble and inter-frame gap.
@@ -25,9 +27,11 @@ pub struct Path {
 }
 
 impl Path {
-    /// With [`DEFAULT_RTO_MIN`]. Rate of the NIC, base RTT, and bytes of a full packet: payload, and on the link.
+    /// With [`DEFAULT_RTO_MIN`], and paths that are all alike. Rate of the NIC, base RTT, and bytes of a full packet:
+    /// payload, and on the link.
     pub const fn new(rate: Rate, base_rtt: Time, mss: u32, wire_mss: u32) -> Self {
-        Self { rate, base_rtt, mss, wire_mss, rto_min: DEFAULT_RTO_MIN }
+        let least_delay = Time::from_ps(base_rtt.ps() / 2);
+        Self { rate, base_rtt, least_delay, mss, wire_mss, rto_min: DEFAULT_RTO_MIN }
     }
 
     /// Bandwidth-delay product in payload bytes: what fills the path, headers taken off.

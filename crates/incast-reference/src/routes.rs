@@ -74,15 +74,42 @@ impl Routes {
     }
 }
 
+/// One packet over one idle link.
+fn hop(topology: &Topology, cable: usize, bytes: u32) -> u64 {
+    let link = &topology.cables[cable].link;
+    (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(link.rate.bps())) as u64 + link.delay.ps()
+}
+
+/// How much longer a packet takes from one host to another, by the first of the equal-cost ports everywhere, than
+/// between the two hosts of one switch that are nearest to each other (without such hosts: than between any two with
+/// neighbouring numbers).
+pub fn longer(topology: &Topology, bytes: u32, from: u32, to: u32) -> u64 {
+    let neighbours = neighbours(topology);
+    let routes = Routes::new(topology, &vec![false; topology.cables.len()]);
+    let way = |from: u32, to: u32| {
+        let (mut node, cable) = neighbours[from as usize][0];
+        let mut time = hop(topology, cable, bytes);
+        while node != to {
+            let port = *routes.ports[node as usize][to as usize].first()?;
+            let (peer, cable) = neighbours[node as usize][port as usize];
+            time += hop(topology, cable, bytes);
+            node = peer;
+        }
+        Some(time)
+    };
+    let edge = |host: u32| neighbours[host as usize][0].0;
+    let pairs = || (0..topology.hosts).flat_map(|a| (0..topology.hosts).map(move |b| (a, b)));
+    let joined = pairs().filter(|(a, b)| a != b && edge(*a) == edge(*b)).filter_map(|(a, b)| way(a, b)).min();
+    let least = joined.or_else(|| (1..topology.hosts).filter_map(|host| way(host - 1, host)).min());
+    way(from, to).unwrap_or(0).saturating_sub(least.unwrap_or(0))
+}
+
 /// The longest round trip of a data packet and its answer over any equal-cost paths of any two hosts, in an empty
 /// fabric; both sizes with preamble and gap.
 pub fn base_rtt(topology: &Topology, data: u32, answer: u32) -> u64 {
     let neighbours = neighbours(topology);
     let routes = Routes::new(topology, &vec![false; topology.cables.len()]);
-    let hop = |cable: usize, bytes: u32| {
-        let link = &topology.cables[cable].link;
-        (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(link.rate.bps())) as u64 + link.delay.ps()
-    };
+    let hop = |cable, bytes| hop(topology, cable, bytes);
     fn longest(
         node: u32,
         host: u32,

@@ -1,6 +1,6 @@
 //! One flow at its sender.
 
-use super::{Answer, Content, Flow, News, Packet, Ps, frames, link::GAP, recovery::Recovery};
+use super::{Answer, Content, Flow, News, Packet, Ps, frames, link::GAP, recovery::Recovery, routes::longer};
 use incast_cc::{
     Feedback, Loss,
     registry::{Law, Underlay},
@@ -158,8 +158,9 @@ impl<'a> Sender<'a> {
             retransmitted_bytes: 0,
             stage: class.underlay.arrangement().and_then(|arrangement| {
                 assert_eq!(arrangement.scope, Scope::Flow);
+                let longer = longer(&config.topology, path.wire_mss, spec.source, spec.destination);
                 Some(Stage {
-                    decision: class.underlay.start(&path, spec.start)?,
+                    decision: class.underlay.start(&path, Time::from_ps(longer), spec.start)?,
                     queue: VecDeque::new(),
                     gone: BTreeMap::new(),
                     rtt_with_hold: arrangement.rtt_with_hold,

@@ -174,6 +174,7 @@ fn with_parameters(infos: &[ParameterInfo], draw: &mut Draw) -> Map<String, Valu
     let path = incast_cc::Path {
         rate: incast_units::Rate::from_gbps(100),
         base_rtt: incast_units::Time::from_us(8),
+        least_delay: incast_units::Time::from_us(3),
         mss: 4096,
         wire_mss: 4186,
         rto_min: incast_units::Time::from_ms(1),

@@ -14,7 +14,7 @@ The vectors are lines of a kind and whole numbers, times in nanoseconds:
     p now sent delay        a report; the delay may be below zero
 
 and after each of n, l, p an `=` with the end of the pause, the earliest time of the next packet, packets on their way,
-the limit, the gap and whether packets are held; `.` stands for the number of the line before.
+the limit, the gap, the threshold at the flow's rate and whether packets are held; `.` stands for the number of the line before.
 """
 
 import random
@@ -26,10 +26,12 @@ SECOND = (1 << 30) - 1
 MOST = (1 << 24) - 1
 END = (1 << 64) - 1
 
-FIELDS = ["threshold", "max_hold", "quantum", "small_quantum", "beta", "pace", "gain", "step", "variant", "release", "ramp"]
+FIELDS = [
+    "threshold", "max_hold", "quantum", "small_quantum", "beta", "spread", "reference", "gain", "step", "variant",
+    "release",
+]
 STRAWMAN, PAPER, COMMITTED = range(3)
 BURST, PACED, QUANTISED, CLOCKED = range(4)
-STEADY, DOUBLING = range(2)
 
 
 def clip(span):
@@ -38,6 +40,14 @@ def clip(span):
 
 def share(span, part):
     return min(span * part // ONE, SECOND)
+
+
+def log2(number):
+    """In parts of `ONE`; straight between powers of two."""
+    if number == 0:
+        return 0
+    power = number.bit_length() - 1
+    return power * ONE + (number - 2**power) * ONE // 2**power
 
 
 class Pause:
@@ -59,7 +69,7 @@ class Flow:
         self.until = self.next = 0
         self.last_left = self.last_report = None
         self.held = self.late = self.fresh = False
-        self.outstanding = self.limit = self.gap = 0
+        self.outstanding = self.limit = self.gap = self.bound = 0
         self.mark = self.since = self.flight = 0
         self.credit = 0
 
@@ -100,17 +110,23 @@ class Flow:
         self.since = min(self.since + 1, MOST)
 
     def end_round(self, now, trip, delay):
-        """Packets per round trip: what arrived, and a step more, over the share that is left of the time."""
+        """What arrived in the round trip gives the flow's own threshold, and what delays lack to it, the next rate."""
+        c = self.c
+        self.bound = c["threshold"]
         if self.fresh:
             self.gap = 0
-        elif self.c["release"] == PACED:
+        elif c["release"] == PACED:
             span = clip(now - self.mark)
-            fine = 64 if span < 2**26 else 1
-            sixteenths = 16 * self.flight + self.c["step"] // 4096
-            gap = share(span * fine // sixteenths, self.c["pace"]) * 16 // fine if sixteenths else 0
+            gap = 0
+            if self.flight:
+                doublings = log2(self.flight) + log2(c["reference"]) - log2(span)
+                lower = share(c["spread"], abs(doublings))
+                self.bound = clip(self.bound - lower if doublings >= 0 else self.bound + lower)
+                total = span + min(max(self.bound - delay, 0), 3 * span)
+                unit = 2 ** max(0, total.bit_length() - 16)
+                fine = 64 if span < 2**26 else 1
+                gap = share(span * fine // self.flight, span // unit * ONE // (total // unit)) // fine if span else 0
             self.gap = min(gap, trip)
-            if self.c["ramp"] == DOUBLING and delay < self.c["threshold"] // 2:
-                self.gap //= 2
         self.fresh = False
         self.outstanding = self.flight = self.since
         self.mark, self.since = now, 0
@@ -136,7 +152,7 @@ class Flow:
         self.outstanding = max(self.outstanding - 1, 0)
 
         delay = clip(delay)
-        excess = delay - c["threshold"]
+        excess = delay - (self.bound if self.held else c["threshold"])
         self.late = excess > 0
         if self.late:
             if c["variant"] != STRAWMAN:
@@ -172,7 +188,7 @@ class Flow:
         self.limit = max(self.limit, 1)
 
     def decisions(self):
-        return [self.until, self.next, self.outstanding, self.limit, self.gap, int(self.held)]
+        return [self.until, self.next, self.outstanding, self.limit, self.gap, self.bound, int(self.held)]
 
 
 # Vectors
@@ -183,8 +199,8 @@ def q16(number):
 
 
 USUAL = dict(
-    threshold=30_000, max_hold=500_000, quantum=30_000, small_quantum=3_000, beta=q16(0.75), pace=q16(0.9),
-    gain=q16(0.25), step=q16(0.5), variant=PAPER, release=PACED, ramp=STEADY,
+    threshold=30_000, max_hold=500_000, quantum=30_000, small_quantum=3_000, beta=q16(0.75), spread=5_000,
+    reference=672, gain=q16(0.25), step=q16(0.5), variant=PAPER, release=PACED,
 )
 
 
@@ -199,7 +215,7 @@ class Writer:
 
     def fresh(self):
         self.flow = Flow(self.settings)
-        self.last = [None] * 6
+        self.last = [None] * 7
         self.lines.append("n" + self.result())
 
     def result(self):
@@ -291,9 +307,9 @@ def vectors():
             fabric(writer, 1_000, 20, 20, 0)
             writer.fresh()
             fabric(writer, (1 << 32) - 60_000, 110, 40, 11)
-    # Rates that double while delays are short: alone from the start, and once others have left.
-    for variant in range(3):
-        writer.config(dict(USUAL, variant=variant, ramp=DOUBLING))
+    # Once others have left, with thresholds that depend on rates more and less, and not at all.
+    for spread in (0, 1_000, 10_000):
+        writer.config(dict(USUAL, spread=spread))
         at = fabric(writer, 1_000, 60, 20, 11)
         fabric(writer, at, 120, 20, 0)
     # Idle for seconds, then again: what is old is forgotten.
@@ -317,9 +333,10 @@ def vectors():
         writer.config(dict(
             threshold=rng.choice([0, 30_000, 150_000, SECOND]), max_hold=rng.choice([1, 100_000, 500_000, SECOND]),
             quantum=rng.choice([3_000, 30_000, SECOND]), small_quantum=rng.choice([1, 3_000]),
-            beta=rng.choice([0, q16(0.5), ONE, rng.randrange(ONE)]), pace=rng.choice([1, q16(0.9), ONE]),
+            beta=rng.choice([0, q16(0.5), ONE, rng.randrange(ONE)]),
+            spread=rng.choice([0, 5_000, SECOND, rng.randrange(200_000)]), reference=rng.choice([1, 672, SECOND]),
             gain=rng.choice([1, q16(0.25), ONE]), step=rng.choice([0, q16(0.5), ONE]), variant=number % 3,
-            release=number // 3 % 4, ramp=number // 12 % 2,
+            release=number // 3 % 4,
         ))
         storm(writer, rng, 50, rng.choice([0, (1 << 32) - 3_000_000, 1 << 40]))
     return "\n".join(writer.lines) + "\n"

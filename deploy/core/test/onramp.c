@@ -8,7 +8,7 @@
 
 static struct onramp_config config;
 static struct onramp state;
-static u64 expected[6];
+static u64 expected[7];
 
 /* In two halves, as a 64-bit division would come from outside. */
 static void print_hex(u64 value)
@@ -46,7 +46,7 @@ static void equals(void)
 
 static void compare(void)
 {
-	u64 found[6];
+	u64 found[7];
 	int i;
 
 	found[0] = state.pause_until;
@@ -54,14 +54,15 @@ static void compare(void)
 	found[2] = state.outstanding;
 	found[3] = state.limit;
 	found[4] = state.gap;
-	found[5] = (state.flags & ONRAMP_HELD) != 0;
+	found[5] = state.bound;
+	found[6] = (state.flags & ONRAMP_HELD) != 0;
 	equals();
-	for (i = 0; i < 6; i++) {
+	for (i = 0; i < 7; i++) {
 		expected[i] = number64(expected[i]);
 		same(found[i], expected[i],
 		     i == 0 ? "pause" : i == 1 ? "next" :
 		     i == 2 ? "outstanding" : i == 3 ? "limit" :
-		     i == 4 ? "gap" : "held");
+		     i == 4 ? "gap" : i == 5 ? "bound" : "held");
 	}
 }
 
@@ -81,12 +82,12 @@ __attribute__((used)) void run(void)
 			config.quantum = number(0);
 			config.small_quantum = number(0);
 			config.beta = number(0);
-			config.pace = number(0);
+			config.spread = number(0);
+			config.reference = number(0);
 			config.gain = number(0);
 			config.step = number(0);
 			config.variant = (onramp_u8)number(0);
 			config.release = (onramp_u8)number(0);
-			config.ramp = (onramp_u8)number(0);
 			if (!onramp_config_valid(&config))
 				leave("this configuration is refused");
 			continue;

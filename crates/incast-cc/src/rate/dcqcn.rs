@@ -576,7 +576,7 @@ impl SenderLaw for Dcqcn {
                 Guard::Time(time) => time,
                 Guard::CnpInterval => parameters.cnp_interval,
             },
-            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time()),
+            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time(), path),
             parameters,
         }))
     }

@@ -157,7 +157,7 @@ impl SenderLaw for DctcpRate {
             step: parameters.additive_increase.as_f64(),
             mss: u64::from(path.mss).max(1),
             limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
-            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time()),
+            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time(), path),
             parameters,
         }))
     }

@@ -339,7 +339,7 @@ impl SenderLaw for Hpcc {
         };
         let parameters = defaults.with(given)?;
 
-        let grants = granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time());
+        let grants = granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time(), path);
         let line = path.rate.as_f64();
         let (step, least) = (parameters.additive_increase.as_f64(), parameters.min_rate.as_f64().min(line));
         let initial = parameters.window.get() as f64;

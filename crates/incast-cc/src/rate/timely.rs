@@ -427,7 +427,7 @@ impl SenderLaw for Timely {
             reference: ps(parameters.reference),
             min_rtt: ps(parameters.min_rtt),
             limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
-            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time()),
+            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time(), path),
             parameters,
         }))
     }

@@ -100,15 +100,15 @@ macro_rules! underlays {
             }
 
             /// State at `now`; `None` if there is no underlay.
-            pub fn start(&self, path: &Path, now: Time) -> Option<Underlay> {
+            pub fn start(&self, path: &Path, longer: Time, now: Time) -> Option<Underlay> {
                 match self {
                     Self::None => None,
                     #[cfg(any(test, feature = "testing"))]
                     Self::ConstantHold(parameters) => {
-                        Some(Underlay::ConstantHold(ConstantHold::start(parameters, path, now)))
+                        Some(Underlay::ConstantHold(ConstantHold::start(parameters, path, longer, now)))
                     }
                     $(Self::$stage(parameters) => {
-                        Some(Underlay::$stage(<$stage as UnderlayStage>::start(parameters, path, now)))
+                        Some(Underlay::$stage(<$stage as UnderlayStage>::start(parameters, path, longer, now)))
                     })*
                 }
             }

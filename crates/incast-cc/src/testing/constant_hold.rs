@@ -39,7 +39,7 @@ impl UnderlayStage for ConstantHold {
     fn arrangement(parameters: &Self) -> Arrangement {
         parameters.arrangement
     }
-    fn start(parameters: &Self, _: &Path, _: Time) -> Self {
+    fn start(parameters: &Self, _: &Path, _: Time, _: Time) -> Self {
         *parameters
     }
     fn release(&mut self, _now: Time, head: &Head) -> Time {

@@ -84,8 +84,9 @@ pub trait UnderlayStage: Sized {
     fn values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)>;
     /// What is arranged around it.
     fn arrangement(parameters: &Self::Parameters) -> Arrangement;
-    /// State of a flow, or of the first one to a destination, that starts at `now`.
-    fn start(parameters: &Self::Parameters, path: &Path, now: Time) -> Self;
+    /// State of a flow, or of the first one to a destination, that starts at `now`. Through an empty fabric its
+    /// packets take `longer` more one way than on the fabric's shortest path.
+    fn start(parameters: &Self::Parameters, path: &Path, longer: Time, now: Time) -> Self;
 
     /// When the first packet may go to the NIC: `now` or earlier for at once. Asked again when that time has come, and
     /// whenever something else happens to its flow.

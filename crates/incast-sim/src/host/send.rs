@@ -49,7 +49,7 @@ impl Host<'_> {
         }
         let class = &self.settings.classes[usize::from(spec.class)];
         let rate = self.nic.link().rate();
-        let stage = self.stages.of(class, spec.class as u8, rate, spec.destination, context.now());
+        let stage = self.stages.of(self.settings, rate, (self.node, &spec), context.now());
         let mut sender = Sender::new(self.settings, class, rate, spec, sequence, stage);
         sender.restart_timer(context.now(), self.settings);
         let opens = self.settings.host.handshake && !sender.receiver_driven;

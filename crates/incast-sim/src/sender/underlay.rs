@@ -1,7 +1,12 @@
 //! Underlay: packets that are held at the sender, between their flow and the NIC. [`incast_cc::underlay`] decides for
 //! how long.
 
-use crate::{engine::table::FlowTable, packet::Packet, settings::Class};
+use crate::{
+    application::FlowSpec,
+    engine::table::FlowTable,
+    packet::Packet,
+    settings::{Class, Settings},
+};
 use incast_cc::{
     registry::Underlay,
     underlay::{Head, Scope},
@@ -19,14 +24,18 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// The stage of a flow that starts now at a host of this rate; `None` where nothing is held.
-    pub fn of(&mut self, class: &Class, index: u8, rate: Rate, destination: u32, now: Time) -> Option<u32> {
+    /// The stage of a flow that starts now at a host, with a link of this rate; `None` where nothing is held.
+    pub fn of(&mut self, settings: &Settings, rate: Rate, (node, flow): (u32, &FlowSpec), now: Time) -> Option<u32> {
+        let (class, destination) = (&settings.classes[usize::from(flow.class)], flow.destination);
+        let index = flow.class as u8;
         let shares = class.arrangement?.scope == Scope::Destination;
         if let (true, Some(known)) = (shares, self.shared.find(destination, index.into())) {
             return Some(known);
         }
         let path = incast_cc::Path { rate, ..class.path };
-        let stage = Stage::new(class.underlay.start(&path, now)?);
+        let known = settings.peers.base_delays.as_ref();
+        let longer = known.map_or(Time::ZERO, |delays| delays.longer(&path, node, destination));
+        let stage = Stage::new(class.underlay.start(&path, longer, now)?);
         let place = match self.free.pop() {
             Some(place) => {
                 self.list[place as usize] = stage;

@@ -11,6 +11,7 @@ use crate::{
     probe::PacketFilter,
     recovery::TimerLimits,
     routing::{PathCount, config::LoadBalancing},
+    topology::{Ports, Rule, Topology, ideal},
 };
 pub use classes::Class;
 use incast_cc::{
@@ -127,6 +128,35 @@ pub struct Peers {
     pub rates: Vec<Rate>,
     /// Number of flows of a request to one host, by both; empty where no law needs it.
     pub degrees: BTreeMap<(u64, u32), u32>,
+    /// Delays of paths; `None` where there is no underlay.
+    pub base_delays: Option<BaseDelays>,
+}
+
+/// One-way delays of full packets through the empty fabric, as probes of the clocks find them.
+#[derive(Debug)]
+pub struct BaseDelays {
+    topology: Topology,
+    ports: Ports,
+}
+
+impl BaseDelays {
+    /// Those of a fabric, of which it keeps no names.
+    pub fn new(topology: &Topology, ports: &Ports) -> Self {
+        let Topology { kind, hosts, cables, rules, .. } = topology;
+        let (cables, rules) = (cables.clone(), rules.clone());
+        let topology = Topology { kind, hosts: *hosts, names: Vec::new(), cables, rules };
+        Self { topology, ports: ports.clone() }
+    }
+
+    /// How much longer the first path of the rules between two hosts is than the shortest of the fabric.
+    pub fn longer(&self, path: &Path, source: u32, destination: u32) -> Time {
+        let mut first = |rule: &Rule, _| rule.alternatives(destination).next();
+        let rules = &self.topology.rules;
+        let Some(hops) = ideal::path_by(&self.topology, &self.ports, rules, &mut first, source, destination) else {
+            return Time::ZERO;
+        };
+        ideal::one_way(hops.iter().map(|hop| &hop.link), path.wire_mss).saturating_sub(path.least_delay)
+    }
 }
 
 impl Peers {

@@ -23,7 +23,7 @@ use crate::{
     host::Host,
     probe::PacketTrace,
     routing::{Detours, PathCount, RouteView, SwitchOrder, config::LoadBalancing},
-    settings::{Class, Peers, Settings},
+    settings::{BaseDelays, Class, Peers, Settings},
     switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Place, Routes, Switch, config::SwitchConfig},
     topology::{self, Ports, Rule, Topology},
 };
@@ -125,6 +125,10 @@ impl Plan {
         let (pfc, credits) = (lossless::pfc_rules(config.into()), credits::credit_rules(config.into()));
         let is_disturbed =
             pfc.is_some() || credits.is_some() || !config.host.control_first || !config.link_events.is_empty();
+        let base_delays = classes
+            .iter()
+            .any(|class| class.arrangement.is_some())
+            .then(|| BaseDelays::new(&config.topology, &self.ports));
         Settings {
             seed: config.seed,
             pfc,
@@ -135,7 +139,7 @@ impl Plan {
             load_balancing: config.switch.load_balancing,
             host: config.host.clone(),
             clocks: config.clocks.clone(),
-            peers: peers(config),
+            peers: Peers { base_delays, ..peers(config) },
             path_count: (config.switch.load_balancing == LoadBalancing::SprayPermutation)
                 .then(|| PathCount::new(&config.topology)),
             wire: config.wire,

@@ -33,7 +33,7 @@ impl<'a> From<&'a Config> for Fabric<'a> {
     }
 }
 
-/// The path as laws see it: the rate of the fastest NIC, and the longest round trip.
+/// The path as laws see it: the rate of the fastest NIC, the longest round trip, and the shortest way.
 ///
 /// `mtu` is the payload of a full packet in bytes. The hosts' smallest retransmission timeout is
 /// [`DEFAULT_RTO_MIN`](incast_cc::path::DEFAULT_RTO_MIN).
@@ -46,7 +46,8 @@ pub fn base_path_of(topology: &Topology, mtu: u32, rto_min: Time, format: &Forma
     let wire_mss = format.data(mtu) + gap;
     let rate = topology.host_rates().first().copied().unwrap_or(Rate::from_gbps(1));
     let base_rtt = ideal::max_base_rtt(topology, wire_mss, format.control() + gap);
-    Path { rate, base_rtt, mss: mtu, wire_mss, rto_min }
+    let least_delay = ideal::min_one_way(topology, wire_mss);
+    Path { rate, base_rtt, least_delay, mss: mtu, wire_mss, rto_min }
 }
 
 /// That of each class, computed once for all classes of one format.

@@ -79,7 +79,7 @@ pub fn path_by(
         };
         let end = ports.end(node, port)?;
         hops.push(Hop { node, port, cable: end.cable, link: topology.cables.get(end.cable as usize)?.link });
-        if hops.len() > topology.nodes() as usize {
+        if hops.len() > topology.rules.len() + 1 {
             return None;
         }
         node = end.peer;
@@ -175,8 +175,9 @@ pub fn base_rtt(hops_forward: &[Link], hops_back: &[Link], data_wire: u32, ack_w
     one_way(hops_forward, data_wire).saturating_add(one_way(hops_back, ack_wire))
 }
 
-fn one_way(hops: &[Link], wire: u32) -> Time {
-    hops.iter().fold(Time::ZERO, |sum, link| sum.saturating_add(alone(link, wire)))
+/// The time from the first bit of a packet at its sender to the last at its receiver, with idle links.
+pub fn one_way<'a>(hops: impl IntoIterator<Item = &'a Link>, wire: u32) -> Time {
+    hops.into_iter().fold(Time::ZERO, |sum, link| sum.saturating_add(alone(link, wire)))
 }
 
 /// One packet over one idle link.
@@ -213,6 +214,32 @@ pub fn max_base_rtt(topology: &Topology, data_wire: u32, ack_wire: u32) -> Time 
     } else {
         largest_of_pairs(topology, &ports, &groups, wires)
     }
+}
+
+/// The least time of a full packet from one host to another through idle links: of two hosts of one switch, or, where
+/// every switch has one host, of those with neighbouring numbers. `data_wire` are wire bytes. Zero for less than two
+/// hosts.
+pub fn min_one_way(topology: &Topology, data_wire: u32) -> Time {
+    let mut fastest = vec![None; topology.switches() as usize];
+    let mut least = Time::MAX;
+    for host in 0..topology.hosts {
+        let Some(edge) = topology.edge_of(host) else { continue };
+        let own = alone(&topology.cables[host as usize].link, data_wire);
+        let other = &mut fastest[(edge - topology.hosts) as usize];
+        if let Some(other) = *other {
+            least = least.min(own.saturating_add(other));
+        }
+        *other = Some(other.map_or(own, |other: Time| other.min(own)));
+    }
+    if least < Time::MAX {
+        return least;
+    }
+    let ports = topology.ports();
+    let pairs = (1..topology.hosts).filter_map(|host| {
+        let mut first = |rule: &Rule, _| rule.alternatives(host).next();
+        path_by(topology, &ports, &topology.rules, &mut first, host - 1, host)
+    });
+    pairs.map(|hops| one_way(hops.iter().map(|hop| &hop.link), data_wire)).min().unwrap_or(Time::ZERO)
 }
 
 /// Whether this is a regular tree and, level by level, all links have the same rate and delay.

@@ -271,6 +271,7 @@ fn what_is_in_flight_does_not_grow_above_a_granted_window() {
                 until: Time::MAX,
                 most: usize::MAX,
             });
+            let full = config.classes[0].format.data(MTU) + config.wire.gap;
             let outcome = run(config);
             assert_eq!(outcome.flows[1].retransmitted_bytes, 0, "{law}");
             // When the window was last seen to be larger than what was granted.
@@ -284,7 +285,8 @@ fn what_is_in_flight_does_not_grow_above_a_granted_window() {
                         if time >= ends {
                             cap = u64::MAX;
                         }
-                        cap = cap.min(window);
+                        // Granted on the link, in flight as payload.
+                        cap = cap.min(window * u64::from(MTU) / u64::from(full));
                         grants += 1;
                         // The sample before the one that shows it: the grant held until then.
                         let end = samples

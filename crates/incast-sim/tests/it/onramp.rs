@@ -13,6 +13,8 @@ use incast_sim::{
     topology::{LeafSpine, Topology, file::parse},
 };
 use incast_units::Time;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// On-Ramp with some parameters given, for all classes.
 fn hold(config: &mut Config, given: &[(&str, Raw)]) {
@@ -308,5 +310,50 @@ fn results_do_not_depend_on_threads() {
                 assert_eq!(serial.digest, parallel.digest, "{}", law.name);
             }
         }
+    }
+}
+
+/// Senders of long flows into one port: how many, which of them are behind a spine at most 20 us away, when they start
+/// and how far their clocks are off, both in microseconds.
+fn senders() -> impl Strategy<Value = (u64, Vec<(bool, u64, i64)>)> {
+    (0u64..=10, proptest::collection::vec((any::<bool>(), 0u64..=1000, -3i64..=3), 4..=16))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+    #[test]
+    fn long_flows_share_a_port_whatever_their_paths_and_clocks(
+        (delay, senders) in senders(),
+        law in proptest::sample::select(vec!["cubic", "dctcp", "constant-window"]),
+    ) {
+        let delay = Time::from_us(delay);
+        let (host_link, fabric_link) = (link(100, Time::from_us(1)), link(400, delay));
+        let topology = LeafSpine { leaves: 2, spines: 1, hosts_per_leaf: 17, host_link, fabric_link };
+        let given: &[(&str, Raw)] = if law == "constant-window" { &[("window", text("600KB"))] } else { &[] };
+        let mut config = config(topology.build().unwrap(), law, given);
+        config.clocks = vec![HostClock::default(); 34];
+        for (index, (is_far, start, ahead)) in senders.iter().enumerate() {
+            let source = index as u32 + if *is_far { 17 } else { 1 };
+            config.flows.push(FlowSpec { start: Time::from_us(*start), ..flow(source, 0, 1_000_000_000) });
+            config.clocks[source as usize].offset_ps = ahead * 1_000_000;
+        }
+        let port = (config.topology.hosts, 0);
+        config.probes.ports = Some((Time::from_us(10), vec![port]));
+        config.probes.rates = Some((Time::from_us(500), 0));
+        config.end = Time::from_ms(16);
+        hold(&mut config, &[("threshold", text("30us"))]);
+        let outcome = common::run(config);
+        let late = Time::from_ms(8);
+        let mut shares = BTreeMap::<u32, f64>::new();
+        for sample in outcome.rates.iter().filter(|sample| sample.time > late) {
+            *shares.entry(sample.source).or_default() += sample.measured_bps as f64 / 16.0 * 1e-9;
+        }
+        let (sum, squares) = shares.values().fold((0.0, 0.0), |(sum, squares), it| (sum + it, squares + it * it));
+        let fairness = sum * sum / (squares * senders.len() as f64);
+        prop_assert!(fairness > 0.85, "{law} {fairness} {shares:?}");
+        prop_assert!(sum > 95.0, "{law} {sum} of 98 Gbit/s {shares:?}");
+        // 27 us of the threshold are for the queue: 340 KB.
+        let longest = outcome.ports.iter().filter(|sample| sample.time > late).map(|it| it.queue_bytes).max();
+        prop_assert!(longest < Some(340_000 * 3 / 2), "{law} {longest:?}");
     }
 }

@@ -218,10 +218,10 @@ crate::parameters!(Parameters {
         source: "ours"
     },
     min_window: Bytes {
-        doc: "Least window (M7); 0 is the paper's. Below 1 MSS nothing changes: a sender sends one packet at \
-            a time.",
-        default: "1 MSS",
-        value: |path| Bytes::new(path.mss.into()),
+        doc: "Least window (M7), in bytes on the link as all that are granted; 0 is the paper's. Below a full packet \
+            nothing changes: a sender sends one packet at a time.",
+        default: "a full packet",
+        value: |path| Bytes::new(path.wire_mss.into()),
         source: "ours"
     },
     window_sharing: Sharing {

@@ -3,7 +3,7 @@
 //! Every function of the core is pure in its arguments: it reads the configuration, reads or writes the state, and
 //! keeps no pointer. References of Rust meet its requirements: valid, aligned, and exclusive where it writes.
 //! What remains to be shown is that both sides agree on the layout (the test below) and that the core cannot divide by
-//! zero: it divides once, by a count that it has just compared with zero.
+//! zero: it divides twice, by a count that it has just compared with zero, and by a sum with a number that it has, too.
 
 /// Pauses that the core remembers.
 const PAUSES: usize = 6;
@@ -18,13 +18,13 @@ pub struct Config {
     pub quantum: u32,
     pub small_quantum: u32,
     pub beta: u32,
-    pub pace: u32,
+    pub spread: u32,
+    pub reference: u32,
     pub gain: u32,
     pub step: u32,
     pub variant: u8,
     pub release: u8,
-    pub ramp: u8,
-    pub reserved: u8,
+    pub reserved: [u8; 2],
 }
 
 /// `struct onramp`: state of one decision.
@@ -42,6 +42,7 @@ pub struct State {
     since: u32,
     flight: u32,
     pub(super) gap: u32,
+    pub(super) bound: u32,
     credit: u32,
     ends: [u32; PAUSES],
     lengths: [u32; PAUSES],

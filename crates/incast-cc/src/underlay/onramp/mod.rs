@@ -42,6 +42,16 @@ crate::choice! {
 }
 
 crate::choice! {
+    /// What of a delay is taken to be the path.
+    pub enum BaseDelay {
+        /// Each path's own delay: a path that is longer than the shortest one has a threshold that is higher by as much.
+        Path = "path",
+        /// One for the whole fabric, as there is one threshold.
+        Fabric = "fabric",
+    }
+}
+
+crate::choice! {
     /// How long a delay above the threshold pauses a flow.
     pub enum Variant {
         /// By the excess, from the arrival of its acknowledgement.
@@ -58,22 +68,12 @@ crate::choice! {
     pub enum Release {
         /// At once.
         Burst = "burst",
-        /// Evenly, somewhat faster than packets arrived before.
+        /// Evenly, with a threshold that falls with the rate.
         Paced = "paced",
         /// At once, but a packet leaves in each quantum of the pause.
         Quantised = "quantised",
         /// A packet for each report, and more while delays are below the threshold.
         Clocked = "clocked",
-    }
-}
-
-crate::choice! {
-    /// How paced flows go on while delays are far below the threshold.
-    pub enum Ramp {
-        /// As ever: by what `pace` and `step` add.
-        Steady = "steady",
-        /// Twice as fast after each round trip that ends with a delay of less than half the threshold.
-        Doubling = "doubling",
     }
 }
 
@@ -91,6 +91,11 @@ crate::choice! {
 fn scaled_threshold(path: &Path) -> Time {
     let packets = path.rate.time_of(Bytes::new(16 * u64::from(path.wire_mss)));
     Time::from_ps(path.base_rtt.ps() / 2).saturating_add(path.base_rtt.saturating_mul(2).max(packets))
+}
+
+/// A fifth of what the threshold leaves for the queue: rates that differ by a factor of 32 are all within that.
+fn fair_spread(path: &Path, threshold: Time) -> Time {
+    Time::from_ps(threshold.saturating_sub(path.least_delay).ps() / 5)
 }
 
 /// Half of a timeout, so that a packet that was held for as long has the other half for its path.
@@ -123,6 +128,12 @@ crate::parameters!(Parameters {
         check: spans,
         source: "On-Ramp, figure 1: 30us, of which about 24us are for a queue; ours: the same in base RTTs"
     },
+    base_delay: BaseDelay {
+        doc: "Which delay without a queue the threshold includes.",
+        default: "\"path\"",
+        value: |_| BaseDelay::Path,
+        source: "ours: with one threshold flows on long paths starve, see docs/onramp.md"
+    },
     variant: Variant {
         doc: "How long a delay above the threshold pauses a flow.",
         default: "\"paper\"",
@@ -143,28 +154,29 @@ crate::parameters!(Parameters {
         value: |_| Release::Paced,
         source: "measured, see docs/onramp.md"
     },
-    pace: f64 {
-        doc: "Of \"paced\": time between packets as a share of the time between their arrivals.",
-        default: "0.9",
-        value: |_| 0.9,
-        allowed: "in [0.001, 1]",
-        check: |pace| *pace >= 0.001 && *pace <= 1.0,
-        source: "ours: see docs/onramp.md"
+    spread: Time {
+        doc: "Of \"paced\": how much lower a flow's threshold is than that of a flow with half its rate.",
+        default: "a fifth of what the threshold leaves for the queue, (threshold - least delay) / 5",
+        value: |path| fair_spread(path, scaled_threshold(path)),
+        allowed: "at most 1s",
+        check: spans,
+        source: "ours: measured, see docs/onramp.md"
+    },
+    reference: Time {
+        doc: "Of \"paced\": time between the packets of a flow whose threshold is just the threshold.",
+        default: "that of full packets at an eighth of the NIC's rate",
+        value: |path| path.rate.time_of(Bytes::new(8 * u64::from(path.wire_mss))),
+        allowed: "1ns to 1s",
+        check: lasts,
+        source: "ours: the thresholds of 2 to 32 flows are on both sides of the threshold"
     },
     step: f64 {
-        doc: "Of \"paced\" and \"clocked\": packets added per round trip, so that flows come to have equal \
-            shares.",
+        doc: "Of \"clocked\": packets added per round trip, so that flows come to have equal shares.",
         default: "0.5",
         value: |_| 0.5,
         allowed: "in [0, 1]",
         check: |step| (0.0..=1.0).contains(step),
         source: "ours: see docs/onramp.md"
-    },
-    ramp: Ramp {
-        doc: "Of \"paced\": how flows go on while delays are below half the threshold.",
-        default: "\"doubling\"",
-        value: |_| Ramp::Doubling,
-        source: "measured, see docs/onramp.md"
     },
     gain: f64 {
         doc: "Of \"clocked\": share of what delays lack to the threshold that is filled per round trip.",
@@ -239,6 +251,8 @@ pub struct Constants {
 #[derive(Clone, Copy, Debug)]
 pub struct OnRamp {
     decision: Decision,
+    /// What is taken off its delays, so that they compare with those of the shortest path.
+    longer: Time,
 }
 
 /// A part of one as the core counts it.
@@ -264,7 +278,8 @@ fn config(parameters: &Parameters) -> Config {
         quantum: span(parameters.quantum, 1),
         small_quantum: span(parameters.small_quantum, 1),
         beta: q16(parameters.beta),
-        pace: q16(parameters.pace),
+        spread: span(parameters.spread, 0),
+        reference: span(parameters.reference, 1),
         gain: q16(parameters.gain),
         step: q16(parameters.step),
         variant: match parameters.variant {
@@ -278,11 +293,7 @@ fn config(parameters: &Parameters) -> Config {
             Release::Quantised => 2,
             Release::Clocked => 3,
         },
-        ramp: match parameters.ramp {
-            Ramp::Steady => 0,
-            Ramp::Doubling => 1,
-        },
-        reserved: 0,
+        reserved: [0; 2],
     }
 }
 
@@ -296,9 +307,9 @@ impl UnderlayStage for OnRamp {
     };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("beta", "variant", &["paper", "committed"]),
-        Condition::new("pace", "release", &["paced"]),
-        Condition::new("ramp", "release", &["paced"]),
-        Condition::new("step", "release", &["paced", "clocked"]),
+        Condition::new("spread", "release", &["paced"]),
+        Condition::new("reference", "release", &["paced"]),
+        Condition::new("step", "release", &["clocked"]),
         Condition::new("gain", "release", &["clocked"]),
         Condition::new("quantum", "release", &["quantised"]),
         Condition::new("small_quantum", "release", &["quantised"]),
@@ -311,6 +322,7 @@ impl UnderlayStage for OnRamp {
         }
         // A threshold that is refused is so by its own name.
         let threshold = chosen("threshold", defaults.threshold, given)?;
+        defaults.spread = fair_spread(path, threshold);
         defaults.quantum = threshold.clamp(Time::from_ns(1), Time::from_ms(1000));
         let quantum = chosen("quantum", defaults.quantum, given)?;
         defaults.small_quantum = Time::from_ps(quantum.ps() / 8).max(Time::from_ns(1));
@@ -334,8 +346,12 @@ impl UnderlayStage for OnRamp {
         let backlog = u32::try_from(backlog).unwrap_or(u32::MAX);
         Arrangement { scope, reports, rtt_with_hold: rtt == Rtt::Stack, backlog }
     }
-    fn start(constants: &Arc<Constants>, _path: &Path, _now: Time) -> Self {
-        Self { decision: constants.start }
+    fn start(constants: &Arc<Constants>, _path: &Path, longer: Time, _now: Time) -> Self {
+        let longer = match constants.parameters.base_delay {
+            BaseDelay::Path => longer,
+            BaseDelay::Fabric => Time::ZERO,
+        };
+        Self { decision: constants.start, longer }
     }
 
     #[inline]
@@ -349,6 +365,7 @@ impl UnderlayStage for OnRamp {
     }
     #[inline]
     fn on_report(&mut self, now: Time, sent: Time, one_way_delay: i64) {
-        self.decision.on_report(nanoseconds(now), nanoseconds(sent), one_way_delay.div_euclid(1000));
+        let delay = one_way_delay.saturating_sub(self.longer.ps() as i64);
+        self.decision.on_report(nanoseconds(now), nanoseconds(sent), delay.div_euclid(1000));
     }
 }

@@ -14,13 +14,13 @@ fn config(fields: &[u32]) -> Config {
         quantum: fields[2],
         small_quantum: fields[3],
         beta: fields[4],
-        pace: fields[5],
-        gain: fields[6],
-        step: fields[7],
-        variant: byte(8),
-        release: byte(9),
-        ramp: byte(10),
-        reserved: 0,
+        spread: fields[5],
+        reference: fields[6],
+        gain: fields[7],
+        step: fields[8],
+        variant: byte(9),
+        release: byte(10),
+        reserved: [0; 2],
     }
 }
 
@@ -28,7 +28,7 @@ fn config(fields: &[u32]) -> Config {
 fn the_core_agrees_with_the_oracle() {
     let mut settings = Config::default();
     let mut decision = None;
-    let mut expected = [0_u64; 6];
+    let mut expected = [0_u64; 7];
     let mut compared = BTreeMap::<&str, u32>::new();
     let mut rules = [[0; 4]; 3];
     let mut held = 0;
@@ -68,6 +68,7 @@ fn the_core_agrees_with_the_oracle() {
             state.outstanding.into(),
             state.limit.into(),
             state.gap.into(),
+            state.bound.into(),
             state.held().into(),
         ];
         assert_eq!(found, expected, "line {at}: {line}");

@@ -85,13 +85,18 @@ fn thresholds(topology: &Topology, scheme: &Resolved, class: &ClassConfig) -> Ve
     let of = |key: &str| values.iter().find(|(other, _)| *other == key).map(|(_, raw)| raw);
     let mut warnings = Vec::new();
     if let Some(threshold) = of("threshold").and_then(|raw| <Time as Setting>::read(raw).ok()) {
-        let alone = one_way(topology, scheme.path.wire_mss);
+        // Longer paths have a threshold that is higher by as much, or the same.
+        let is_of_path = matches!(of("base_delay"), Some(Raw::Text(base)) if base == "path");
+        let (alone, paths) = match is_of_path {
+            true => (scheme.path.least_delay, "all paths"),
+            false => (one_way(topology, scheme.path.wire_mss), "the longest paths"),
+        };
         // Both ends are off, each either way.
         let drift = host.clock.drift_ppm * 1e-6 * scheme.path.base_rtt.as_us_f64();
         let off = (host.clock.offset + host.clock.noise).saturating_mul(2) + Time::from_ns((2e3 * drift) as u64);
         if threshold < alone {
             warnings.push(format!(
-                "scheme {name}: underlay.threshold = \"{threshold}\" is below the one-way delay of a full packet, {alone}: the longest paths are held without a queue"
+                "scheme {name}: underlay.threshold = \"{threshold}\" is below the one-way delay of a full packet, {alone}: {paths} are held without a queue"
             ));
         } else if off > threshold - alone && host.clock.sync == Sync::None {
             warnings.push(format!(
