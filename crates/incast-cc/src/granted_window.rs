@@ -18,6 +18,9 @@ crate::choice! {
         FirstIncrease = "first-increase",
         /// A time without notifications.
         Timeout = "timeout",
+        /// A packet that left after the last notification is acknowledged without another one: the queue that it met
+        /// was below the threshold.
+        RoundTrip = "round-trip",
     }
 }
 
@@ -53,18 +56,19 @@ impl Rule {
 pub struct Grant {
     /// Bytes; `u64::MAX` without.
     cap: u64,
-    /// When it expires.
-    ends: Time,
+    /// With [`GrantUntil::Timeout`] when it expires, with [`GrantUntil::RoundTrip`] when the last notification arrived;
+    /// otherwise [`Time::MAX`].
+    time: Time,
 }
 
 impl Grant {
     /// No cap.
-    pub const NONE: Self = Self { cap: u64::MAX, ends: Time::MAX };
+    pub const NONE: Self = Self { cap: u64::MAX, time: Time::MAX };
 
     /// Whether there is a cap that an increase ends.
     #[inline]
-    pub fn awaits_increase(&self) -> bool {
-        self.cap != u64::MAX && self.ends == Time::MAX
+    pub fn awaits_increase(&self, rule: &Rule) -> bool {
+        self.cap != u64::MAX && rule.until == GrantUntil::FirstIncrease
     }
 
     /// A notification has arrived. Several windows of one epoch come from several switches: the smallest is used.
@@ -73,8 +77,12 @@ impl Grant {
         if let Some(window) = cnp.window {
             self.cap = self.cap.min(rule.payload(window).max(1));
         }
-        if self.cap != u64::MAX && rule.until == GrantUntil::Timeout {
-            self.ends = now.saturating_add(rule.quiet);
+        if self.cap != u64::MAX {
+            self.time = match rule.until {
+                GrantUntil::FirstIncrease => Time::MAX,
+                GrantUntil::Timeout => now.saturating_add(rule.quiet),
+                GrantUntil::RoundTrip => now,
+            };
         }
     }
 
@@ -86,18 +94,27 @@ impl Grant {
         }
     }
 
+    /// A packet is acknowledged that left a round trip ago.
+    #[inline]
+    pub fn on_ack(&mut self, rule: &Rule, now: Time, rtt: Time) {
+        if rule.until == GrantUntil::RoundTrip && now.saturating_sub(rtt) >= self.time {
+            *self = Self::NONE;
+        }
+        self.expire(rule, now);
+    }
+
     /// Ends the cap if it has expired.
     #[inline]
-    pub fn expire(&mut self, now: Time) {
-        if self.ends <= now {
+    pub fn expire(&mut self, rule: &Rule, now: Time) {
+        if self.ends(rule) <= now {
             *self = Self::NONE;
         }
     }
 
     /// When the cap expires, for the law's timer. [`Time::MAX`] for never.
     #[inline]
-    pub fn ends(&self) -> Time {
-        self.ends
+    pub fn ends(&self, rule: &Rule) -> Time {
+        if rule.until == GrantUntil::Timeout { self.time } else { Time::MAX }
     }
 
     /// The law's window, limited by the cap.
@@ -133,13 +150,13 @@ mod tests {
         let rule = rule_of(GrantUntil::FirstIncrease, US(5), 1000, 1000);
         let mut grant = Grant::NONE;
         grant.on_cnp(&rule, US(1), &Cnp::CONGESTED);
-        assert_eq!((grant, grant.limit(77)), (Grant::NONE, 77));
+        assert_eq!(grant.limit(77), 77);
         grant.on_cnp(&rule, US(1), &Cnp::granting(5000));
         grant.on_cnp(&rule, US(2), &Cnp::granting(9000));
         grant.on_cnp(&rule, US(3), &Cnp::CONGESTED);
         assert_eq!((grant.limit(u64::MAX), grant.limit(77)), (5000, 77));
-        grant.expire(Time::from_ms(1));
-        assert_eq!((grant.limit(u64::MAX), grant.ends()), (5000, Time::MAX), "time does not end it");
+        grant.expire(&rule, Time::from_ms(1));
+        assert_eq!((grant.limit(u64::MAX), grant.ends(&rule)), (5000, Time::MAX), "time does not end it");
         grant.on_increase(&rule);
         assert_eq!(grant, Grant::NONE);
         grant.on_cnp(&rule, US(4), &Cnp::granting(0));
@@ -147,22 +164,37 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_that_left_after_the_last_notification_ends_it() {
+        let rule = rule_of(GrantUntil::RoundTrip, US(5), 1000, 1000);
+        let mut grant = Grant::NONE;
+        grant.on_cnp(&rule, US(10), &Cnp::granting(5000));
+        grant.on_increase(&rule);
+        grant.on_ack(&rule, US(1000), US(991));
+        assert_eq!((grant.limit(u64::MAX), grant.ends(&rule)), (5000, Time::MAX), "it left before");
+        grant.on_cnp(&rule, US(1005), &Cnp::granting(6000));
+        grant.on_ack(&rule, US(1010), US(900));
+        assert_eq!(grant.limit(u64::MAX), 5000, "another notification came");
+        grant.on_ack(&rule, US(1100), US(95));
+        assert_eq!(grant, Grant::NONE);
+    }
+
+    #[test]
     fn quiet_counts_from_the_last_notification() {
         let rule = rule_of(GrantUntil::Timeout, US(5), 1000, 1000);
         let mut grant = Grant::NONE;
         grant.on_cnp(&rule, US(1), &Cnp::granting(5000));
-        assert_eq!(grant.ends(), US(6));
+        assert_eq!(grant.ends(&rule), US(6));
         grant.on_cnp(&rule, US(4), &Cnp::CONGESTED);
         grant.on_increase(&rule);
-        grant.expire(Time::from_ns(8_999));
-        assert_eq!((grant.limit(u64::MAX), grant.ends()), (5000, US(9)));
-        grant.expire(US(9));
+        grant.expire(&rule, Time::from_ns(8_999));
+        assert_eq!((grant.limit(u64::MAX), grant.ends(&rule)), (5000, US(9)));
+        grant.expire(&rule, US(9));
         assert_eq!(grant, Grant::NONE);
         // There is no cap to end.
         grant.on_cnp(&rule, US(10), &Cnp::CONGESTED);
-        assert_eq!(grant, Grant::NONE);
+        assert_eq!((grant.limit(77), grant.ends(&rule)), (77, Time::MAX));
         let never = rule_of(GrantUntil::Timeout, Time::ZERO, 1000, 1000);
         grant.on_cnp(&never, US(10), &Cnp::granting(1));
-        assert!(grant.ends() > US(10));
+        assert!(grant.ends(&never) > US(10));
     }
 }

@@ -386,13 +386,13 @@ impl Dcqcn {
     /// matter.
     #[inline]
     fn is_limited(&self) -> bool {
-        self.current < self.constants.line || self.grant.awaits_increase()
+        self.current < self.constants.line || self.grant.awaits_increase(&self.constants.grants)
     }
 
     /// Brings the state to `now`.
     #[inline]
     fn catch_up(&mut self, now: Time) {
-        self.grant.expire(now);
+        self.grant.expire(&self.constants.grants, now);
         if self.cut_pending && self.decrease_timer.next() <= now {
             let tick = self.decrease_timer.next();
             self.expire(tick);
@@ -615,6 +615,7 @@ impl SenderLaw for Dcqcn {
 
     #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
+        self.grant.on_ack(&self.constants.grants, feedback.now, feedback.rtt);
         if feedback.marked > 0 && self.constants.parameters.notification == Notification::EcnEcho {
             self.notified(feedback.now);
         } else {
@@ -671,12 +672,14 @@ impl SenderLaw for Dcqcn {
     fn next_timer(&self) -> Time {
         let own = if self.cut_pending {
             self.decrease_timer.next()
-        } else if self.current < self.constants.slow && self.is_limited() || self.grant.awaits_increase() {
+        } else if self.current < self.constants.slow && self.is_limited()
+            || self.grant.awaits_increase(&self.constants.grants)
+        {
             self.increase_timer.next()
         } else {
             Time::MAX
         };
-        own.min(self.grant.ends())
+        own.min(self.grant.ends(&self.constants.grants))
     }
 }
 

@@ -183,7 +183,7 @@ impl SenderLaw for DctcpRate {
     #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         let constants = &*self.constants;
-        self.grant.expire(feedback.now);
+        self.grant.on_ack(&constants.grants, feedback.now, feedback.rtt);
         self.marked += u64::from(feedback.marked);
         let ends_batch = feedback.acked > self.batch_end;
         if ends_batch {
@@ -216,7 +216,7 @@ impl SenderLaw for DctcpRate {
         self.grant.on_cnp(&self.constants.grants, now, cnp);
     }
     fn on_timer(&mut self, now: Time) {
-        self.grant.expire(now);
+        self.grant.expire(&self.constants.grants, now);
     }
 
     #[inline]
@@ -232,7 +232,7 @@ impl SenderLaw for DctcpRate {
     }
     #[inline]
     fn next_timer(&self) -> Time {
-        self.grant.ends()
+        self.grant.ends(&self.constants.grants)
     }
     fn estimate(&self) -> Option<f32> {
         Some(self.alpha as f32)

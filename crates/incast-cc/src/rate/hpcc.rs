@@ -393,7 +393,7 @@ impl SenderLaw for Hpcc {
 
     #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
-        self.grant.expire(feedback.now);
+        self.grant.on_ack(&self.constants.grants, feedback.now, feedback.rtt);
         let hops = &feedback.telemetry[..feedback.telemetry.len().min(HOPS)];
         if hops.is_empty() {
             return;
@@ -431,7 +431,7 @@ impl SenderLaw for Hpcc {
         self.grant.on_cnp(&self.constants.grants, now, cnp);
     }
     fn on_timer(&mut self, now: Time) {
-        self.grant.expire(now);
+        self.grant.expire(&self.constants.grants, now);
     }
 
     #[inline]
@@ -448,7 +448,7 @@ impl SenderLaw for Hpcc {
     }
     #[inline]
     fn next_timer(&self) -> Time {
-        self.grant.ends()
+        self.grant.ends(&self.constants.grants)
     }
     fn estimate(&self) -> Option<f32> {
         Some(self.utilisation as f32)

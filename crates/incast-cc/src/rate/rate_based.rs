@@ -77,12 +77,13 @@ macro_rules! rate_parameters {
                 source: "HPCC's simulator"
             },
             grant_until: GrantUntil {
-                doc: "What ends a window that a switch granted: the first increase of the law's own rate or window, or \
-                    a time without notifications.",
+                doc: "What ends a window that a switch granted: the first increase of the law's own rate or window, a \
+                    time without notifications, or that a packet which left after the last one is acknowledged without \
+                    another.",
                 default: "\"first-increase\"",
                 value: |_| GrantUntil::FirstIncrease,
-                source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
-                    reading of its text"
+                source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, the others readings of \
+                    its text"
             },
             grant_timeout: Period {
                 doc: "That time.",

@@ -453,7 +453,7 @@ impl SenderLaw for Timely {
 
     #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
-        self.grant.expire(feedback.now);
+        self.grant.on_ack(&self.constants.grants, feedback.now, feedback.rtt);
         let parameters = &self.constants.parameters;
         self.completed += feedback.acked_bytes;
         let due = match parameters.update {
@@ -494,7 +494,7 @@ impl SenderLaw for Timely {
         self.grant.on_cnp(&self.constants.grants, now, cnp);
     }
     fn on_timer(&mut self, now: Time) {
-        self.grant.expire(now);
+        self.grant.expire(&self.constants.grants, now);
     }
 
     #[inline]
@@ -510,7 +510,7 @@ impl SenderLaw for Timely {
     }
     #[inline]
     fn next_timer(&self) -> Time {
-        self.grant.ends()
+        self.grant.ends(&self.constants.grants)
     }
 }
 

@@ -606,3 +606,26 @@ fn a_lost_retransmission_is_a_new_loss() {
         assert!(kilobytes.0.contains(&twice) && kilobytes.1.contains(&once), "{scheme}: {twice} and {once} KB");
     }
 }
+
+/// Mercury, algorithm 1, line 9: a port for which more arrives during a pause than it could have sent is congested itself.
+#[test]
+fn what_arrives_during_a_pause_tells_a_congested_port() {
+    let runs = outcomes("mercury-received-bytes.toml", &[]);
+    let last = |index: usize| runs[index].2.flows.iter().filter_map(|flow| flow.delivered).max().expect("flows");
+    assert!(last(0) < Time::from_ms(9) && last(1) > Time::from_ms(11), "{} and {}", last(0), last(1));
+}
+
+/// Mercury, algorithm 2: four flows at a port are granted a quarter of C x baseRTT each, of which a sender has as much
+/// payload in flight as packets carry.
+#[test]
+fn granted_windows_and_the_first_one_count_the_same_bytes() {
+    for mtu in ["64B", "256B", "1000B", "9000B"] {
+        let (_, _, outcome) = outcomes("mercury-windows.toml", &[("host.mtu", &format!("{mtu:?}"))]).remove(0);
+        let mut windows: Vec<u64> = outcome.rates.iter().map(|sample| sample.window_bytes).collect();
+        windows.sort_unstable();
+        let first = windows.pop().expect("samples");
+        windows.retain(|window| *window < first / 2);
+        let part = windows[windows.len() / 2] as f64 / first as f64;
+        assert!((0.235..0.265).contains(&part), "{mtu}: {part} of {first}");
+    }
+}
