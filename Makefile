@@ -16,7 +16,7 @@ FUZZ ?= 300
 # Seconds of `make soak`.
 SOAK ?= 3600
 
-.PHONY: all needs demo examples packages reproducible test test-quick test-hosts hosts lint bench fuzz soak sanitize validate docs install generate instructions clean
+.PHONY: all needs demo examples packages reproducible test test-quick test-hosts hosts lint bench fuzz soak sanitize validate docs install generate instructions mutations clean
 
 all: demo
 
@@ -91,6 +91,10 @@ fuzz:
 ## threads (crates/incast/tests/soak.rs). Prints its seed, and writes a scenario file for each finding.
 soak:
 	INCAST_SOAK=$(SOAK) $(CARGO) test --locked -p incast --test soak -- --nocapture
+
+## Changes lines that the pages of the papers name, one at a time: each has to make its test fail (scripts/traceability.toml).
+mutations:
+	scripts/traceability.py --mutate
 
 ## Tests of the simulator under AddressSanitizer and ThreadSanitizer (docs/unsafe.md).
 sanitize:
