@@ -261,7 +261,7 @@ fn the_default_fills_the_bottleneck_at_the_threshold() {
         let seen = see(count, source, &[]);
         assert!(seen.utilisation >= 0.99, "{count} {source:?}: {seen:?}");
         // 26 us are for the queue of eight flows, a fifth of which is added each time that there are twice as many.
-        let queue = 26.0 + 26.0 / 5.0 * (count as f64 / 8.0).log2();
+        let queue = 26.0 + 26.0 / 5.0 * libm::log2(count as f64 / 8.0);
         assert!((seen.queue[0] - queue).abs() < 2.0 && (seen.queue[2] - queue).abs() < 2.0, "{queue}: {seen:?}");
         assert!(seen.fairness > 0.99, "{count} {source:?}: {seen:?}");
     }
