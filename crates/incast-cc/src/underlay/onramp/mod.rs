@@ -156,7 +156,7 @@ crate::parameters!(Parameters {
     },
     spread: Time {
         doc: "Of \"paced\": how much lower a flow's threshold is than that of a flow with half its rate.",
-        default: "a fifth of what the threshold leaves for the queue, (threshold - least delay) / 5",
+        default: "(threshold - least one-way delay) / 5",
         value: |path| fair_spread(path, scaled_threshold(path)),
         allowed: "at most 1s",
         check: spans,
