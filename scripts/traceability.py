@@ -6,8 +6,7 @@
     traceability.py --mutate [NAME...]   whether each mutation (traceability.toml) makes its test fail
 
 A table's header is `| rule | code | test |`. A cell of code is `FILE: FUNCTION`, one of a test `CRATE: TEST`; several
-are parted by `;`. Mutations are applied in a work tree
-of its own, one at a time; their tests pass before.
+are parted by `;`. Mutations are applied in a work tree of its own, one at a time; their tests pass before.
 """
 
 import functools
