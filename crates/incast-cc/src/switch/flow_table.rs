@@ -174,6 +174,13 @@ impl PacketCounts {
         self.spare = old;
     }
 
+    /// Sets the bytes of all entries to zero, and keeps the times of their next notifications.
+    pub fn restart(&mut self) {
+        for entry in &mut self.entries {
+            (entry.data, entry.members) = (0, 0);
+        }
+    }
+
     /// Clears the table.
     #[inline]
     pub fn clear(&mut self) {

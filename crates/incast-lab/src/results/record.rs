@@ -60,6 +60,15 @@ impl RunCost {
     }
 }
 
+/// How the clock of a host deviates.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostClock {
+    /// Offset at the start, in picoseconds; positive if the clock is ahead.
+    pub offset_ps: i64,
+    /// Drift, in parts per million; positive if the clock is fast.
+    pub drift_ppm: f64,
+}
+
 /// The file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
@@ -104,6 +113,9 @@ pub struct RunRecord {
     /// What the workloads come to, one line each.
     #[serde(default)]
     pub workloads: Vec<String>,
+    /// The clocks of its hosts, in their order, as drawn or given; empty if they are perfect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<HostClock>,
     /// The run's rows of the summary.
     pub rows: Vec<Row>,
     /// The scenario as run, with effective values.

@@ -163,9 +163,9 @@ pub fn find(folder: &Path, run: &Run) -> Found {
 }
 
 impl Found {
-    /// A run whose files are what it wrote. Its scenario is left out, as the folder keeps what it found of every run.
+    /// A run whose files are what it wrote. Its scenario and its clocks are left out, as the folder keeps what it found of every run.
     fn new(record: RunRecord) -> Self {
-        let record = RunRecord { scenario: Value::Null, ..record };
+        let record = RunRecord { scenario: Value::Null, clocks: Vec::new(), ..record };
         match record.status {
             Status::Done => Self::Done(Arc::new(record)),
             Status::Failed => Self::Failed(Arc::new(record)),

@@ -12,7 +12,7 @@ use crate::{
         host::{Host, peak_rss_bytes},
         labels::Labels,
         parquet,
-        record::{RunCost, RunRecord, Status},
+        record::{HostClock, RunCost, RunRecord, Status},
         summary::{Key, measure},
     },
     scenario::{Form, Run},
@@ -248,6 +248,8 @@ fn about(run: &Run, context: &Context<'_>) -> [(&'static str, String); 6] {
 
 /// The part of `run.json` that is known before the run ends.
 fn record(run: &Run, context: &Context<'_>) -> RunRecord {
+    // Those that cannot be synchronised are the run's error.
+    let clocks = run.clocks().unwrap_or_default();
     RunRecord {
         version: context.identity.version.clone(),
         scenario_hash: context.identity.scenario_hash.clone(),
@@ -267,6 +269,10 @@ fn record(run: &Run, context: &Context<'_>) -> RunRecord {
         short: run.form == Form::Short,
         changes: run.footnotes(),
         workloads: run.describe_workloads(),
+        clocks: clocks
+            .iter()
+            .map(|clock| HostClock { offset_ps: clock.offset_ps, drift_ppm: clock.drift_ppm })
+            .collect(),
         rows: Vec::new(),
         scenario: serde_json::to_value(run.effective()).unwrap_or_default(),
         files: Some(Files::new()),

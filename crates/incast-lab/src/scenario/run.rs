@@ -12,7 +12,12 @@ use crate::{
     workload::{Expected, Generate, rpc::Several},
 };
 use incast_cc::{feedback::CnpContent, law::Acknowledges, underlay::Reports};
-use incast_sim::{Config, Demand, Fabric, MemoryEstimate, config::ClassConfig, estimate_memory, topology::Topology};
+use incast_sim::{
+    Config, Demand, Fabric, MemoryEstimate,
+    config::{ClassConfig, HostClock},
+    estimate_memory,
+    topology::Topology,
+};
 use incast_units::Time;
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
@@ -67,6 +72,14 @@ impl Run {
         self.grid.iter().map(|(path, value)| (path.clone(), serde_json::to_value(value).unwrap_or_default())).collect()
     }
 
+    /// How the clock of each host deviates; empty if all are perfect.
+    ///
+    /// # Errors
+    /// Clocks that cannot be synchronised by their probes.
+    pub fn clocks(&self) -> Result<Vec<HostClock>, String> {
+        clocks::draw(&self.resolved.merged.1.clock, self.seed, &self.point.topology)
+    }
+
     /// Everything that the simulator needs, with `threads` threads: the fabric and the flows are made here.
     ///
     /// # Errors
@@ -91,12 +104,11 @@ impl Run {
         while applications.last().is_some_and(Option::is_none) {
             applications.pop();
         }
-        let clocks = clocks::draw(&self.resolved.merged.1.clock, self.seed, point.topology.hosts);
         Ok(Config {
             topology: (*point.topology).clone(),
             switch: self.resolved.switch.clone(),
             host: self.resolved.host.clone(),
-            clocks: clocks.map_err(|what| self.fault(what))?,
+            clocks: self.clocks().map_err(|what| self.fault(what))?,
             classes: self.resolved.classes.clone(),
             flows,
             applications,

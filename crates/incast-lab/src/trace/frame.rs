@@ -121,6 +121,9 @@ fn infiniband(packet: &PacketFacts, snap: Option<u32>) -> Vec<u8> {
         // Without credits, or of a sequence error; messages received, of which a flow is one.
         frame.extend([if packet.kind == Kind::Nack { 0x60 } else { 0x1f }, 0, 0, 0]);
     }
+    if packet.kind == Kind::Cnp {
+        frame.extend(reserved(packet));
+    }
     let keep = match snap {
         Some(snap) => (snap as usize).min(wire),
         None if packet.kind == Kind::Data => frame.len().min(wire),
@@ -302,7 +305,7 @@ fn roce(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext, keep:
             }
             return headers;
         }
-        Kind::Cnp => frame.extend([0; 16]),
+        Kind::Cnp => frame.extend(reserved(packet)),
         kind => {
             // Acknowledgement without credits, or NAK of a sequence error; messages received, of which a flow is one.
             frame.extend([if kind == Kind::Nack { 0x60 } else { 0x1f }, 0, 0, 0]);
@@ -311,6 +314,17 @@ fn roce(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext, keep:
     }
     invariant_crc(frame, ip, udp);
     frame.len()
+}
+
+/// The reserved bytes of a congestion notification. The first 32 bits are the window that a switch grants (X. He et al.,
+/// J. Cloud Computing 2024), zero of a notification that grants none.
+fn reserved(packet: &PacketFacts) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    if packet.value != u64::MAX {
+        let window = u32::try_from(packet.value).unwrap_or(u32::MAX);
+        bytes[..4].copy_from_slice(&window.to_be_bytes());
+    }
+    bytes
 }
 
 /// The CRC over what no router changes: the rest counts as ones (InfiniBand volume 1, annex A17).
@@ -431,9 +445,12 @@ pub(super) mod tests {
         let ack = PacketFacts { kind: Kind::Ack, wire: 30, report: (1, 1), packets: 4, ..data() };
         let ack = frame(&ack, &context, None);
         assert_eq!((ack.len(), ack[8], ack[12], ack[19], ack[20]), (30, 0x11, 0x40, 3, 0x1f));
-        let cnp = PacketFacts { kind: Kind::Cnp, wire: 42, ..data() };
-        let cnp = frame(&cnp, &context, None);
-        assert_eq!((cnp.len(), cnp[8], cnp[12]), (42, 0x80, 0x40));
+        let cnp = PacketFacts { kind: Kind::Cnp, wire: 42, value: 52_336, ..data() };
+        let granting = frame(&cnp, &context, None);
+        assert_eq!((granting.len(), granting[8], granting[12]), (42, 0x80, 0x40));
+        assert_eq!(granting[20..36], [[0, 0, 0xcc, 0x70], [0; 4], [0; 4], [0; 4]].concat());
+        let others = frame(&PacketFacts { value: u64::MAX, ..cnp }, &context, None);
+        assert_eq!((&others[..20], &others[20..36]), (&granting[..20], &[0; 16][..]));
     }
 
     #[test]

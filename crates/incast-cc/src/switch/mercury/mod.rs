@@ -17,7 +17,7 @@
 //! ```
 //!
 //! The sender's half is the window's cap on each law (`granted_window.rs`) and DCQCN's `decrease_guard`. Readings M1 to
-//! M14 and deviations are in `docs/mercury.md`. One queue pair is one flow here.
+//! M15 and deviations are in `docs/mercury.md`. One queue pair is one flow here.
 
 mod detection;
 mod readings;
@@ -37,7 +37,7 @@ use crate::{
 };
 use detection::Detection;
 use incast_units::{Rate, Time};
-use readings::{Capacity, ExpiryCheck, Marks, Notify, Parameters, Sharing, Threshold, Trigger};
+use readings::{Capacity, Counted, ExpiryCheck, Marks, Notify, Parameters, Sharing, Threshold, Trigger};
 use std::{collections::VecDeque, sync::Arc};
 use windows::Windows;
 
@@ -58,6 +58,8 @@ struct Port {
     /// The flow table exists. It is built from the queued packets when the queue passes the threshold: it is not
     /// read before.
     is_counted: bool,
+    /// The flow table counts what has come since the last pause began, not what is queued (M15).
+    since_pause: bool,
     detail: Box<Detail>,
 }
 
@@ -102,6 +104,9 @@ impl Port {
     /// interval running.
     #[inline(never)]
     fn remove(&mut self, packet: &PacketView, now: Time) {
+        if self.since_pause {
+            return;
+        }
         let windows = &mut self.detail.windows;
         windows.remove(packet);
         // It is built again only after three quarters of the threshold have arrived, which bounds the cost per
@@ -214,7 +219,7 @@ impl Mercury {
         let Windows { sum, pairs, .. } = &port.detail.windows;
         // The sum over a large table is too slow for each packet.
         let adds_up = pairs.capacity() > 256 || pairs.total() == *sum;
-        !port.is_counted || adds_up && (*sum == waits || *sum == waits + self.announced)
+        !port.is_counted || port.since_pause || adds_up && (*sum == waits || *sum == waits + self.announced)
     }
 
     /// Schedules the next inspection of the queues, at a multiple of the period, if one is above the threshold.
@@ -275,6 +280,7 @@ impl SwitchAgent for Mercury {
             paused: 0,
             undetermined: 0,
             is_counted: false,
+            since_pause: false,
             detail: Box::new(Detail {
                 windows: Windows {
                     sum: 0,
@@ -336,10 +342,14 @@ impl SwitchAgent for Mercury {
     }
 
     #[inline]
-    fn on_dequeue(&mut self, view: &PortView, packet: &PacketView, _switch: &impl SwitchView, _verdict: &mut Verdict) {
+    fn on_dequeue(&mut self, view: &PortView, packet: &PacketView, switch: &impl SwitchView, _verdict: &mut Verdict) {
         let port = &mut self.ports[usize::from(view.port)];
         if port.is_counted {
             port.remove(packet, view.now);
+        }
+        if port.since_pause && (0..switch.priorities()).all(|priority| switch.queue_bytes(view.port, priority) == 0) {
+            port.since_pause = false;
+            port.detail.windows.restart();
         }
         if port.undetermined & 1 << view.priority != 0 {
             port.expire(view, &self.constants.parameters);
@@ -357,6 +367,11 @@ impl SwitchAgent for Mercury {
         let port = &mut self.ports[usize::from(view.port)];
         let bit = 1u8 << view.priority;
         port.paused |= bit;
+        if self.constants.parameters.counted == Counted::Pause {
+            port.is_counted = true;
+            port.since_pause = true;
+            port.detail.windows.restart();
+        }
         let detection = &mut port.detail.detections[usize::from(view.priority)];
         if detection.pause(view, port.undetermined & bit != 0, &self.constants.parameters) {
             port.undetermined |= bit;

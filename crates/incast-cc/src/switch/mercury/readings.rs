@@ -84,6 +84,16 @@ crate::choice! {
 }
 
 crate::choice! {
+    /// M15: what the flow table counts.
+    pub enum Counted {
+        /// Algorithm 2: what is queued.
+        Queued = "queued",
+        /// The text: what was received since the port was paused, until its queues are empty.
+        Pause = "pause",
+    }
+}
+
+crate::choice! {
     /// M14: when the expiry of T is noticed.
     pub enum ExpiryCheck {
         /// When a packet leaves: a paused port keeps its state.
@@ -238,6 +248,13 @@ crate::parameters!(Parameters {
         allowed: "0 to 65536",
         check: |n| *n <= 1 << 16,
         source: "ours; the paper has registers and prints no number"
+    },
+    counted: Counted {
+        doc: "What the flow table counts (M15): what is queued, or, at a port that was paused, what it received \
+            since the last pause began, until its queues are empty.",
+        default: "\"queued\"",
+        value: |_| Counted::Queued,
+        source: "the paper's algorithm 2, lines 1 to 8; its text records what is received \"when the PFC is triggered\""
     },
     notify: Notify {
         doc: "Which queue pair of two hosts is notified (M13).",

@@ -385,6 +385,31 @@ fn queue_pairs_share_and_are_notified_by_reading() {
     assert_eq!(windows(&both), [(1, 4_000), (2, 4_000), (3, 4_000)]);
 }
 
+/// M15: of what is queued two thirds are the first flow's, of what came since the pause began a quarter.
+#[test]
+fn what_the_flow_table_counts_is_a_reading() {
+    for (counted, share) in [("queued", 12_000 * 9 / 12), ("pause", 12_000 / 4)] {
+        let mut bench = Bench::new(&[("counted", counted), ("during_pause", "unchanged"), ("state_timer", "1us")]);
+        bench.fill(8);
+        bench.pause();
+        bench.now = US(1);
+        (0..3).for_each(|_| {
+            bench.push(0, packet(2, 2, PACKET));
+        });
+        bench.resume();
+        bench.now = US(100);
+        bench.agent.ports[0].undetermined = 0;
+        bench.push(0, packet(1, 1, PACKET));
+        assert_eq!(bench.notified.last(), Some(&(US(100), 1, share)), "{counted}");
+        // An empty port counts what is queued again.
+        while bench.pop(0).is_some() {}
+        bench.fill(6);
+        bench.now = US(200);
+        bench.push(0, packet(1, 1, PACKET));
+        assert_eq!(bench.notified.last(), Some(&(US(200), 1, 12_000)), "{counted}");
+    }
+}
+
 #[test]
 fn flows_that_collide_in_the_registers_are_one() {
     let mut bench = Bench::new(&[("table_entries", "1")]);

@@ -83,6 +83,15 @@ impl Windows {
         }
     }
 
+    /// Counts from nothing, and keeps the intervals of notifications.
+    pub fn restart(&mut self) {
+        self.sum = 0;
+        self.pairs.restart();
+        if let Some(table) = &mut self.queue_pairs {
+            table.restart();
+        }
+    }
+
     /// Clears the flow table.
     pub fn clear(&mut self) {
         self.sum = 0;

@@ -2,9 +2,13 @@
 
 use incast_cc::{law::Recovery, path::DEFAULT_RTO_MIN};
 use incast_sim::config::{Echo, LostRetransmission, PaceCredit};
-use incast_units::{Bytes, Time};
+use incast_units::{Bytes, Time, UnitError};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{MapAccess, Visitor},
+};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 /// Transport settings of all hosts.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -114,8 +118,9 @@ pub struct Frames {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Clock {
-    /// Largest offset of a host's clock either way, at most 1 s: uniform.
-    pub offset: Time,
+    /// Largest offset of a host's clock either way, at most 1 s: uniform. Or a table of known offsets by host, such as
+    /// `{ h3 = "2us", h7 = "-500ns" }`, negative if the clock is behind; the others have none.
+    pub offset: Offset,
     /// Largest drift either way in parts per million, 0 to 200: uniform.
     pub drift_ppm: f64,
     /// Largest error of a reading either way, at most 100 ms: uniform, each reading by itself.
@@ -125,6 +130,88 @@ pub struct Clock {
     #[serde(skip_serializing_if = "Sync::is_none")]
     pub sync: Sync,
 }
+
+/// The offsets of the hosts' clocks.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(untagged)]
+#[serde(untagged)]
+pub enum Offset {
+    /// The largest one either way.
+    Largest(Time),
+    /// Those of named hosts.
+    Of(BTreeMap<String, Ahead>),
+}
+
+impl Default for Offset {
+    fn default() -> Self {
+        Self::Largest(Time::ZERO)
+    }
+}
+
+impl Offset {
+    /// The largest offset that a clock may have, either way.
+    pub fn most(&self) -> Time {
+        match self {
+            Self::Largest(largest) => *largest,
+            Self::Of(hosts) => {
+                hosts.values().map(|ahead| Time::from_ps(ahead.0.unsigned_abs())).max().unwrap_or_default()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Offset {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Offset;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a time such as \"30us\", or a table of times by host such as { h3 = \"2us\", h7 = \"-500ns\" }",
+                )
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Offset, E> {
+                let invalid = |_| E::invalid_value(serde::de::Unexpected::Str(text), &self);
+                text.parse().map(Offset::Largest).map_err(invalid)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Offset, A::Error> {
+                let mut hosts = BTreeMap::new();
+                while let Some((host, ahead)) = entries.next_entry()? {
+                    hosts.insert(host, ahead);
+                }
+                Ok(Offset::Of(hosts))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// By how many picoseconds a clock is ahead; negative if it is behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead(pub i64);
+
+impl FromStr for Ahead {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let behind = text.trim_start().strip_prefix('-');
+        let time: Time = behind.unwrap_or(text).parse()?;
+        let ps = i64::try_from(time.ps()).unwrap_or(i64::MAX);
+        Ok(Self(if behind.is_some() { -ps } else { ps }))
+    }
+}
+
+impl fmt::Display for Ahead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.0 < 0 { "-" } else { "" }, Time::from_ps(self.0.unsigned_abs()))
+    }
+}
+
+incast_units::written_as_text!(
+    Ahead,
+    "ClockOffset",
+    "a time such as \"2us\" or \"-500ns\", negative if the clock is behind (units ps, ns, us, ms, s)",
+    r"^\s*-?[0-9_]*\.?[0-9_]*\s*(ps|ns|us|µs|ms|s)\s*$"
+);
 
 /// How clocks were synchronised, in a model of probes alone over 2 s with 10 peers for each host (`incast clock-sync`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

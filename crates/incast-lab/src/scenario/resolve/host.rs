@@ -7,6 +7,7 @@ use incast_cc::Path;
 use incast_sim::{
     checks::{check_host, check_mtu},
     config::{HostConfig, LoadBalancing},
+    topology::Topology,
 };
 
 /// Payload of a full packet, checked.
@@ -15,8 +16,13 @@ pub fn mtu(host: &Host) -> Result<u32, Problem> {
 }
 
 /// Checks and converts.
-pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path, hosts: u32) -> Result<HostConfig, Problem> {
-    clocks::check(&host.clock, hosts).map_err(|problem| problem.at(&keys!["host", "clock"]))?;
+pub fn resolve(
+    host: &Host,
+    balancing: LoadBalancing,
+    network: &Path,
+    topology: &Topology,
+) -> Result<HostConfig, Problem> {
+    clocks::check(&host.clock, topology).map_err(|problem| problem.at(&keys!["host", "clock"]))?;
     let config = HostConfig {
         mtu: mtu(host)?,
         rto_min: host.rto_min,

@@ -83,8 +83,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let format = frames::format(law, context.document.profile, host_table.frames.as_ref()).map_err(place)?;
     let network = files.path(context.topology, mtu, host_table.rto_min, &format, wire.gap);
     let switch = switch::resolve(&switch_table, context.topology, &network, format.data(mtu), files).map_err(place)?;
-    let hosts = context.topology.hosts;
-    let mut host = host::resolve(&host_table, switch.load_balancing, &network, hosts).map_err(place)?;
+    let mut host = host::resolve(&host_table, switch.load_balancing, &network, context.topology).map_err(place)?;
 
     for (class, _) in &scheme.by_class {
         if !context.traffic.classes.contains(class) {

@@ -93,7 +93,7 @@ fn thresholds(topology: &Topology, scheme: &Resolved, class: &ClassConfig) -> Ve
         };
         // Both ends are off, each either way.
         let drift = host.clock.drift_ppm * 1e-6 * scheme.path.base_rtt.as_us_f64();
-        let off = (host.clock.offset + host.clock.noise).saturating_mul(2) + Time::from_ns((2e3 * drift) as u64);
+        let off = (host.clock.offset.most() + host.clock.noise).saturating_mul(2) + Time::from_ns((2e3 * drift) as u64);
         if threshold < alone {
             warnings.push(format!(
                 "scheme {name}: underlay.threshold = \"{threshold}\" is below the one-way delay of a full packet, {alone}: {paths} are held without a queue"
