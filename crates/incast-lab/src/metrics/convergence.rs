@@ -15,7 +15,7 @@ const UNHEARD: f64 = 1.5;
 
 /// Rates count as fair only while the flows together have so much of what one of them would have alone: two flows that
 /// both get next to nothing are equal, and have not converged.
-pub const UTILISATION: f64 = 0.8;
+pub const UTILISATION: f64 = 0.9;
 
 /// Time from the start of the last of the sampled flows until Jain's index of the rates that their laws assign reaches
 /// `fair` and stays there for `held`, or until the first of them is done if that is sooner. Equal rates do not count as

@@ -213,7 +213,7 @@ pub const METRICS: &[Metric] = &[
     .from(Basis::EqualRates)
     .better(Better::Low)
     .detail(
-        "time until Jain's index of the assigned rates stays at 0.95, with 80% of the link in \
+        "time until Jain's index of the assigned rates stays at 0.95, with 90% of the link in \
              use",
     ),
     convergence("convergence_rtts.j90", "convergence j90", "round trips to a Jain's index of 0.90", |run| {

@@ -19,7 +19,8 @@ pub enum Profile {
     Standard,
     /// The ns-3 simulators that descend from HPCC's: whole nanoseconds, frames without preamble and gap, 48 bytes of
     /// headers and acknowledgements of 60, in-band telemetry on top; their order of ties, marks as packets leave, gaps of
-    /// paced packets from when they were sent, their flow control, and each law's profile of that name.
+    /// paced packets from when they were sent, no retransmission timer that a pause could set off (100 ms, as they have
+    /// none), their flow control, and each law's profile of that name.
     HpccLineage,
 }
 
@@ -46,6 +47,7 @@ pub fn fill(root: &mut Node) {
     root.insert_default("host", Node { origin, value: Value::Table(Vec::new()) });
     if let Some(host) = root.get_mut("host") {
         host.insert_default("pace_credit", text("none"));
+        host.insert_default("rto_min", text("100ms"));
     }
     root.insert_default("switch", Node { origin, value: Value::Table(Vec::new()) });
     let Some(switch) = root.get_mut("switch") else { return };
