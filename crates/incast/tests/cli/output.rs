@@ -165,6 +165,32 @@ fn check_shows_what_would_run() {
     }
 }
 
+/// What clocks were drawn, or given by name, is in `run.json`; perfect ones are not.
+#[test]
+fn clocks_are_in_the_record() {
+    let out = folder("clocks");
+    let clocks = |set: &[&str]| {
+        succeed(
+            &[&["run", &scenario("small"), "--force", "--quiet", "--seeds", "1", "--out", text(&out)], set].concat(),
+        );
+        let record = json(&runs(&out.join("small"))[0].join("run.json"));
+        record["clocks"]
+            .as_array()
+            .map(|clocks| clocks.iter().map(|clock| clock["offset_ps"].as_i64()).collect::<Vec<_>>())
+    };
+    assert_eq!(clocks(&[]), None);
+    let known = clocks(&["--set", r#"host.clock.offset={ h1 = "-2us" }"#]).expect("clocks");
+    assert_eq!((known[0], known[1]), (Some(0), Some(-2_000_000)));
+    let drawn = clocks(&["--set", r#"host.clock.offset="1us""#]).expect("clocks");
+    assert!(
+        drawn.iter().all(|offset| offset.is_some_and(|offset| offset != 0 && offset.abs() <= 1_000_000)),
+        "{drawn:?}"
+    );
+    let wrong = incast(&["check", &scenario("small"), "--set", r#"host.clock.offset={ h999 = "1us" }"#]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(stderr(&wrong).contains("host.clock.offset.h999"), "{}", stderr(&wrong));
+}
+
 /// An agent's parameters are completed by `check` and in `run.json`, and its scheme has rates of its class.
 #[test]
 fn an_agent_is_run_and_recorded() {

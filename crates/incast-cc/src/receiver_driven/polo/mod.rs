@@ -2,7 +2,7 @@
 //!
 //! Source: C. Ruan, J. Wang, W. Jiang, T. Zhang, "Polo: Receiver-Driven Congestion Control for Low Latency over
 //! Commodity Network Fabric", ICPP 2020: its public slides and abstract. The full text was not at hand; what they leave
-//! open is an option each (A1 to A9), with the literal reading among its values. `docs/polo.md` has the protocol as it
+//! open is an option each (A1 to A12), with the literal reading among its values. `docs/polo.md` has the protocol as it
 //! is here.
 //!
 //! ```text
@@ -66,6 +66,26 @@ crate::choice! {
         Owner = "owner",
         /// Those of each active flow.
         Each = "each",
+    }
+}
+
+crate::choice! {
+    /// A10: which flow gets the driving packet for a packet that arrives.
+    pub enum Driven {
+        /// That of the packet, if it has something to send; else the next in turn.
+        Data = "data",
+        /// The next in turn.
+        Turn = "turn",
+    }
+}
+
+crate::choice! {
+    /// A11: when a loss packet is sent for a gap.
+    pub enum LossPackets {
+        /// When the gap is seen, whatever D is.
+        AtOnce = "at-once",
+        /// When D has room for it and the flow's turn has come.
+        InTurn = "in-turn",
     }
 }
 
@@ -140,6 +160,24 @@ crate::parameters!(Parameters {
         default: "\"window\"",
         value: |_| Driving::Window,
         source: "ours: with \"per-data\", the literal reading, what drives dies out when D falls"
+    },
+    driven: Driven {
+        doc: "Which flow gets the driving packet for a packet that arrives (A10).",
+        default: "\"data\"",
+        value: |_| Driven::Data,
+        source: "ICPP 2020, slides: \"a driving packet back for the received data packet\"; \"turn\" is ours"
+    },
+    loss_packets: LossPackets {
+        doc: "When a loss packet is sent for a gap (A11).",
+        default: "\"at-once\"",
+        value: |_| LossPackets::AtOnce,
+        source: "ICPP 2020, slides: \"If there is a gap, Polo returns a loss packet\"; \"in-turn\" is ours"
+    },
+    first_epoch_marks: bool {
+        doc: "D falls by M/2 at the end of the first epoch, too, if M packets of it were marked (A12).",
+        default: "false",
+        value: |_| false,
+        source: "ours: in the first epoch a marked packet does not count up; \"In an epoch: D - M/2\" may mean it, too"
     },
     epoch: EpochOf {
         doc: "Whose adjoint packets end epochs (A3).",
@@ -311,6 +349,10 @@ impl SenderLaw for Polo {
     const CAPABILITIES: LawCapabilities = LawCapabilities { signals: true, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("epoch", "d_scope", &["receiver"]),
+        Condition::new("driven", "d_scope", &["receiver"]),
+        Condition::new("driven", "driving", &["window"]),
+        Condition::new("loss_packets", "driving", &["window"]),
+        Condition::new("loss_packets", "recovery1", &["true"]),
         Condition::new("recovery2_scope", "d_scope", &["receiver"]),
         Condition::new("recovery2_scope", "recovery2", &["true"]),
         Condition::new("rto", "recovery3", &["true"]),

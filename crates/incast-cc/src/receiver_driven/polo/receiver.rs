@@ -4,8 +4,8 @@
 //! that are silent cost nothing. Only recovery 2 looks at all active flows, after two epochs without data.
 
 use super::{
-    Adjoint, AdjointScope, Arrival, Driving, End, EpochOf, Message, NewFlow, Parameters, Pause, PausedWindow,
-    ReceiverScheduler, Recovery2Scope, Scope,
+    Adjoint, AdjointScope, Arrival, Driven, Driving, End, EpochOf, LossPackets, Message, NewFlow, Parameters, Pause,
+    PausedWindow, ReceiverScheduler, Recovery2Scope, Scope,
 };
 use crate::{Path, receiver_driven::slots::Slots};
 use incast_units::Time;
@@ -70,12 +70,13 @@ impl Budget {
     }
 
     /// D at the end of an epoch: D - M/2 if M packets were marked, else D + 1 if any came; the first epoch has counted
-    /// up already. Slides, "Adjusting the number of driving packets".
-    fn adjusted(&self, came: bool, floor: f64, most: f64) -> f64 {
+    /// up already, and its marks count if `first_marks`. Slides, "Adjusting the number of driving packets".
+    fn adjusted(&self, came: bool, first_marks: bool, floor: f64, most: f64) -> f64 {
+        let cut = f64::from(self.marks) / 2.0;
         let d = match (self.first, self.marks) {
-            (true, _) => self.d,
+            (true, _) => self.d - if first_marks { cut } else { 0.0 },
             (false, 0) => self.d + if came { 1.0 } else { 0.0 },
-            (false, marks) => self.d - f64::from(marks) / 2.0,
+            (false, _) => self.d - cut,
         };
         d.min(most).max(floor)
     }
@@ -109,6 +110,8 @@ struct Flow {
     succeeded: bool,
     /// When data last arrived or was requested.
     last_arrival: Time,
+    /// When data or an adjoint packet last arrived.
+    last_sign: Time,
     /// Its own D, where flows have one.
     budget: Budget,
 }
@@ -276,7 +279,7 @@ impl Receiver {
             let all = !self.rules.wasted_packet_optimization;
             let flow = &mut self.flows[place];
             flow.in_turn = false;
-            if all || flow.has_work() {
+            if flow.active && (all || flow.has_work()) {
                 return Some(place);
             }
         }
@@ -379,6 +382,17 @@ impl Receiver {
         }
     }
 
+    /// A driving packet for a packet that arrived goes to its own flow, if D has room and the flow has something to send.
+    fn return_to_sender(&mut self, place: usize, now: Time, send: Send<'_>) {
+        let has_room = self.budget.awaited < self.budget.whole();
+        if self.rules.driven == Driven::Data && !self.by_flow() && has_room {
+            let flow = &mut self.flows[place];
+            if flow.active && flow.has_work() {
+                self.drive(place, now, send);
+            }
+        }
+    }
+
     /// The same for a flow with a D of its own. If it cannot use all of it, an inactive one takes its place.
     fn fill_flow(&mut self, place: Option<usize>, now: Time, send: Send<'_>) {
         let mut next = place;
@@ -454,12 +468,13 @@ impl Receiver {
     /// An adjoint packet of an active flow ends an epoch of the D that it goes by.
     fn end_epoch(&mut self, place: usize, now: Time, send: Send<'_>) {
         let (floor, most, arrivals) = (self.rules.d_min, self.most, self.arrivals);
+        let first_marks = self.rules.first_epoch_marks;
         let counts_idle = self.by_flow() || self.is_owner(place);
         let (repairs, silence) = (self.rules.recovery2, self.rules.recovery2_timeout);
         let budget = self.budget(place);
         let came = arrivals > budget.arrivals;
         let before = budget.whole();
-        budget.d = budget.adjusted(came, floor, most);
+        budget.d = budget.adjusted(came, first_marks, floor, most);
         budget.left = budget.whole();
         let grew = !budget.first && budget.left > before;
         if counts_idle {
@@ -474,6 +489,31 @@ impl Receiver {
         } else if grew && !self.counts_awaited() {
             // One more than arrives.
             self.return_driving(place, 1, now, send);
+        }
+    }
+
+    /// An owner of which nothing has come for two timeouts ends no epoch and holds what D has: it is paused behind the
+    /// others, and what is awaited of it is lost. Its place is taken as at its end.
+    fn replace_silent_owner(&mut self, now: Time, send: Send<'_>) {
+        let others = self.active.len() + self.inactive.len() > 1;
+        let Some(place) = self.active.first_key_value().map(|(_, place)| *place as usize) else { return };
+        let silence = self.rules.rto.time().saturating_mul(2);
+        if self.by_flow()
+            || !self.rules.recovery3
+            || !others
+            || self.flows[place].last_sign.saturating_add(silence) > now
+        {
+            return;
+        }
+        self.begun += 1;
+        let number = std::mem::replace(&mut self.flows[place].number, self.begun);
+        self.flows[place].active = false;
+        self.presume_lost(place, now);
+        self.active.remove(&number);
+        self.start_next(now, send);
+        self.inactive.insert(self.begun, place as u32);
+        if self.rules.adjoint_scope == AdjointScope::Owner {
+            self.appoint(send);
         }
     }
 
@@ -497,12 +537,13 @@ impl Receiver {
         self.restart(place, now, send);
     }
 
-    /// After a loss that no packet indicates: what D has room for is driven, and one packet of the flow if it has
-    /// none.
+    /// After a loss that no packet indicates: what D has room for is driven, and one packet of the flow if D has none, or
+    /// if driving packets go where data come from, which this flow has to begin with again.
     fn restart(&mut self, place: usize, now: Time, send: Send<'_>) {
         self.fill(Some(place), now, send);
         let budget = self.budget(place);
         let stands_still = budget.whole() == 0 && budget.awaited == 0;
+        let stands_still = stands_still || self.rules.driven == Driven::Data && self.flows[place].awaited == 0;
         if (stands_still || !self.counts_awaited()) && self.flows[place].has_work() {
             self.drive(place, now, send);
         }
@@ -576,6 +617,7 @@ impl ReceiverScheduler for Receiver {
             in_turn: false,
             succeeded: false,
             last_arrival: new.now,
+            last_sign: new.now,
             budget: Budget::new(self.arrivals),
         };
         let place = self.flows.insert(new.flow, flow);
@@ -603,7 +645,7 @@ impl ReceiverScheduler for Receiver {
             // Not received: a header without its payload.
             return;
         }
-        (flow.last_arrival, flow.remaining) = (now, arrival.remaining);
+        (flow.last_arrival, flow.last_sign, flow.remaining) = (now, now, arrival.remaining);
         let packet = (arrival.position / flow.mss) as u32;
         let before = flow.arrive(packet);
         let requested = matches!(before, Some(State::Driven | State::Again));
@@ -624,6 +666,10 @@ impl ReceiverScheduler for Receiver {
         let found = self.find_gap(place, packet);
         self.stand_in_line(place);
         if self.counts_awaited() {
+            if self.rules.loss_packets == LossPackets::AtOnce && self.flows[place].active {
+                (0..found).for_each(|_| self.drive(place, now, send));
+            }
+            self.return_to_sender(place, now, send);
             self.fill(Some(place), now, send);
         } else {
             self.return_driving(place, 1 + found, now, send);
@@ -632,12 +678,17 @@ impl ReceiverScheduler for Receiver {
 
     fn on_signal(&mut self, now: Time, flow: u32, _adjoint: Adjoint, send: Send<'_>) {
         let Some(place) = self.place(flow) else { return };
+        self.flows[place].last_sign = now;
+        let owner = self.owner;
+        self.replace_silent_owner(now, send);
+        // A new owner has its acknowledgement already.
+        let appointed = self.owner != owner && self.owner == Some(self.flows[place].number);
         let is_owner = self.is_owner(place);
         let active = self.flows[place].active;
         let answers = match self.rules.adjoint_scope {
             AdjointScope::All => true,
             AdjointScope::Active => active,
-            AdjointScope::Owner => is_owner,
+            AdjointScope::Owner => is_owner && !appointed,
         };
         if answers {
             self.answer(place, send);

@@ -299,6 +299,11 @@ fn marks_of_repeated_packets_may_not_count() {
 fn a_gap_is_answered_with_loss_packets() {
     let mut world = World::new(&[]);
     world.open(100);
+    // Both at once, though D has room for one alone.
+    assert_eq!([world.data(0, 0), world.data(0, 3)], ["0+", "0!1 0!2"]);
+    assert_eq!(world.receiver.d(), (2.0, 3));
+    let mut world = World::new(&[("loss_packets", text("in-turn"))]);
+    world.open(100);
     assert_eq!(world.data(0, 0), "0+");
     assert_eq!(world.data(0, 3), "0!1");
     assert_eq!(world.data(0, 4), "0!2");
@@ -356,23 +361,60 @@ fn recovery_2_may_choose_one_flow() {
 /// Recovery 3: the sender repeats its adjoint packet after a timeout.
 #[test]
 fn what_is_awaited_of_a_silent_flow_is_lost() {
-    let mut world = World::new(&[("unscheduled", text("2KB"))]);
-    world.open(100);
-    world.open(2);
-    (0..2).for_each(|packet| drop(world.data(0, packet)));
-    world.adjoint(0);
-    // Nothing of flow 1 arrives; flow 0 goes on.
-    for packet in 2..20 {
-        world.now = at(100 * packet);
-        let said = world.data(0, packet);
-        assert!(!said.contains('1'), "{said}");
-        if packet == 5 {
-            assert_eq!(world.adjoint(1), "", "too early");
+    for (driven, at_once) in [("turn", ""), ("data", "1!0")] {
+        let mut world = World::new(&[("unscheduled", text("2KB")), ("driven", text(driven))]);
+        world.open(100);
+        world.open(2);
+        (0..2).for_each(|packet| drop(world.data(0, packet)));
+        world.adjoint(0);
+        // Nothing of flow 1 arrives; flow 0 goes on.
+        for packet in 2..20 {
+            world.now = at(100 * packet);
+            let said = world.data(0, packet);
+            assert!(!said.contains('1'), "{said}");
+            if packet == 5 {
+                assert_eq!(world.adjoint(1), "", "too early");
+            }
+        }
+        assert_eq!(world.adjoint(1), at_once, "all that D allows is awaited");
+        if driven == "turn" {
+            assert_eq!([world.data(0, 20), world.data(0, 21)], ["0+", "1!0"], "in turn");
+            assert_eq!([world.data(1, 0), world.data(0, 22)], ["0+", "1!1"]);
+        } else {
+            // One more than D is awaited.
+            assert_eq!([world.data(0, 20), world.data(0, 21), world.data(1, 0)], ["", "0+", "1!1"]);
         }
     }
-    assert_eq!(world.adjoint(1), "", "all that D allows is awaited");
-    assert_eq!([world.data(0, 20), world.data(0, 21)], ["0+", "1!0"], "in turn");
-    assert_eq!([world.data(1, 0), world.data(0, 22)], ["0+", "1!1"]);
+}
+
+/// A sender that is dead holds neither the epochs nor what D has.
+#[test]
+fn an_owner_of_which_nothing_comes_is_paused() {
+    let mut world = World::new(&[("unscheduled", text("2KB")), ("rto", text("1ms"))]);
+    (0..2).for_each(|_| _ = world.open(100));
+    assert_eq!([world.data(0, 0), world.data(1, 0)], ["0+", "1+"]);
+    world.now = at(1_900);
+    assert!(!world.adjoint(1).contains('?'), "only the owner's is acknowledged");
+    world.now = at(2_000);
+    let said = world.adjoint(1);
+    assert!(said.contains("1?") && !said.contains('0'), "{said}: it is the owner now, and D is its own");
+    assert_eq!(world.data(0, 1), "", "the other is paused");
+    world.now = at(4_100);
+    let said = world.adjoint(0);
+    assert!(said.contains("0?") && !said.contains('1'), "{said}: the second one is silent now");
+}
+
+/// A12.
+#[test]
+fn marks_of_the_first_epoch_count_by_reading() {
+    for (counts, d) in [(false, 6.0), (true, 3.0)] {
+        let mut world = World::new(&[("first_epoch_marks", Raw::Flag(counts))]);
+        world.open(100);
+        (0..6).for_each(|packet| drop(world.data(0, packet)));
+        (6..12).for_each(|packet| drop(world.marked(0, packet)));
+        world.adjoint(0);
+        assert_eq!(world.receiver.d().0, d);
+    }
 }
 
 /// Slides, "Optimization for highly concurrent flows".
