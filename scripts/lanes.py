@@ -78,7 +78,7 @@ LANES = [
     Lane("gate", "test", "scripts/instruction-gate.sh", "packages release"),
     Lane("browser", "test", "scripts/report-browser-test.sh", "packages release"),
     Lane("tables", "test", "$INCAST table --check docs/*.md", "release"),
-    Lane("traceability", "test", "scripts/traceability.py docs/onramp.md docs/marimo.md docs/mercury.md"),
+    Lane("traceability", "test", "scripts/traceability.py docs/onramp.md docs/marimo.md docs/mercury.md docs/polo.md docs/blitz.md"),
     Lane("documentation", "lint", "scripts/workspace.sh doc --locked --quiet --no-deps", "packages", "debug",
          {"RUSTDOCFLAGS": "-D warnings"}),
     Lane("licences", "lint", "scripts/deny.sh"),

@@ -14,7 +14,7 @@ import matplotlib
 
 matplotlib.use("svg")
 matplotlib.rcParams.update({"svg.hashsalt": "incast", "font.size": 9})
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot, ticker  # noqa: E402
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 STYLES = {"": ("k", "*"), "published hold": ("#d9660a", "s"), "On-Ramp": ("#1f77b4", "o")}
@@ -41,9 +41,15 @@ def main():
                 of = of[:1]
             panel.plot([x for _, x, _ in of], [y for _, _, y in of], color=colour, marker=marker, markersize=4,
                        linewidth=0.8, label=kind or "without On-Ramp")
+            labels = {}
             for threshold, x, y in of if kind == "On-Ramp" else []:
-                panel.annotate(threshold, (x, y), textcoords="offset points", xytext=(4, 4), fontsize=7)
+                labels.setdefault((x, y), []).append(threshold)
+            for place, thresholds in labels.items():
+                panel.annotate(", ".join(thresholds), place, textcoords="offset points", xytext=(4, 4), fontsize=7)
         panel.set(title=title, xlabel="large flows (over 1 MB): mean slowdown", yscale="log")
+        panel.yaxis.set_major_formatter(ticker.ScalarFormatter())
+        panel.yaxis.set_minor_formatter(ticker.ScalarFormatter() if law == "cubic" else ticker.NullFormatter())
+        panel.margins(x=0.16, y=0.1)
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("small flows (up to 100 KB): p99 slowdown")
     panels[0].legend(fontsize=7)

@@ -162,7 +162,7 @@ fn a_bound_on_d_spares_those_who_join() {
     };
     let ((drops, queue), (drops_without, queue_without)) = (join(8.0), join(1e9));
     assert!(drops == 0 && queue < 8.0, "{drops} {queue}");
-    assert!(drops_without > 1000 && queue_without > 50.0, "{drops_without} {queue_without}");
+    assert!(drops_without > 100 && queue_without > 50.0, "{drops_without} {queue_without}");
 }
 
 /// What nothing stops takes 200 Mbit/s of the link between two switches; 0.8 of the rest's 0.941 is left.
