@@ -17,7 +17,7 @@ matplotlib.rcParams.update({"svg.hashsalt": "incast", "font.size": 9})
 from matplotlib import pyplot, ticker  # noqa: E402
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
-STYLES = {"": ("k", "*"), "published hold": ("#d9660a", "s"), "On-Ramp": ("#1f77b4", "o")}
+STYLES = {"": ("k", "*"), "published hold": ("#d9660a", "s"), "On-Ramp": ("#1f77b4", "o"), "On-Ramp by acks": ("#2a8f4a", "^")}
 
 
 def points(rows, scheme):
