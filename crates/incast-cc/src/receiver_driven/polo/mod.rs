@@ -72,6 +72,8 @@ crate::choice! {
 crate::choice! {
     /// A10: which flow gets the driving packet for a packet that arrives.
     pub enum Driven {
+        /// The next in turn of which no more is awaited than its part of D.
+        Share = "share",
         /// That of the packet, if it has something to send; else the next in turn.
         Data = "data",
         /// The next in turn.
@@ -163,9 +165,10 @@ crate::parameters!(Parameters {
     },
     driven: Driven {
         doc: "Which flow gets the driving packet for a packet that arrives (A10).",
-        default: "\"data\"",
-        value: |_| Driven::Data,
-        source: "ICPP 2020, slides: \"a driving packet back for the received data packet\"; \"turn\" is ours"
+        default: "\"share\"",
+        value: |_| Driven::Share,
+        source: "ours, as with \"data\", the slides' \"driving packet back for the received data packet\", flows that come later \
+            wait for those before them"
     },
     loss_packets: LossPackets {
         doc: "When a loss packet is sent for a gap (A11).",

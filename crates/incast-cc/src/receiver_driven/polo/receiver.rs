@@ -272,8 +272,15 @@ impl Receiver {
         }
     }
 
-    /// The next active flow that has something to send.
+    /// The next active flow that has something to send. One of which more is awaited than its part of D lets others go
+    /// before it, so that a sender that is slow, busy or dead holds no more than that.
     fn next_in_line(&mut self) -> Option<usize> {
+        if self.rules.driven == Driven::Share && self.counts_awaited() {
+            let part = self.budget.whole() / (self.turns.len() as u32).max(1);
+            let holds_less = |handle: &u32| self.place(*handle).is_none_or(|place| self.flows[place].awaited <= part);
+            let passed = self.turns.iter().position(holds_less).unwrap_or(0);
+            self.turns.rotate_left(passed);
+        }
         while let Some(handle) = self.turns.pop_front() {
             let Some(place) = self.place(handle) else { continue };
             let all = !self.rules.wasted_packet_optimization;
