@@ -257,7 +257,7 @@ impl Receiver {
     /// A flow gets driving packets from now on.
     fn activate(&mut self, place: usize, now: Time) {
         let flow = &mut self.flows[place];
-        (flow.active, flow.last_arrival) = (true, now);
+        (flow.active, flow.last_arrival, flow.last_sign) = (true, now, now);
         self.active.insert(flow.number, place as u32);
         self.stand_in_line(place);
     }
@@ -272,21 +272,25 @@ impl Receiver {
         }
     }
 
-    /// The next active flow that has something to send. One of which more is awaited than its part of D lets others go
+    /// The next active flow that has something to send. One of which as much is awaited as its part of D lets others go
     /// before it, so that a sender that is slow, busy or dead holds no more than that.
     fn next_in_line(&mut self) -> Option<usize> {
-        if self.rules.driven == Driven::Share && self.counts_awaited() {
-            let part = self.budget.whole() / (self.turns.len() as u32).max(1);
-            let holds_less = |handle: &u32| self.place(*handle).is_none_or(|place| self.flows[place].awaited <= part);
-            let passed = self.turns.iter().position(holds_less).unwrap_or(0);
-            self.turns.rotate_left(passed);
-        }
+        let all = !self.rules.wasted_packet_optimization;
+        let shares = self.rules.driven == Driven::Share && self.counts_awaited();
+        let mut passed = 0;
         while let Some(handle) = self.turns.pop_front() {
             let Some(place) = self.place(handle) else { continue };
-            let all = !self.rules.wasted_packet_optimization;
+            let others = self.turns.len();
+            let part = (self.budget.whole() / (others as u32 + 1)).max(1);
             let flow = &mut self.flows[place];
+            let serves = flow.active && (all || flow.has_work());
+            if serves && shares && passed <= others && flow.awaited + flow.wasted >= part {
+                passed += 1;
+                self.turns.push_back(handle);
+                continue;
+            }
             flow.in_turn = false;
-            if flow.active && (all || flow.has_work()) {
+            if serves {
                 return Some(place);
             }
         }

@@ -404,6 +404,36 @@ fn an_owner_of_which_nothing_comes_is_paused() {
     assert!(said.contains("0?") && !said.contains('1'), "{said}: the second one is silent now");
 }
 
+/// A10: of two flows the dead one has half of D, and all the rest goes to the other.
+#[test]
+fn a_flow_holds_no_more_than_its_part() {
+    for (driven, held) in [("share", 4..=4), ("turn", 7..=8)] {
+        let mut world = World::new(&[("driven", text(driven))]);
+        (0..2).for_each(|_| _ = world.open(1_000));
+        let mut said = String::new();
+        (0..4).for_each(|packet| said += &(world.data(0, packet) + " " + &world.data(1, packet) + " "));
+        said += &world.adjoint(0);
+        assert_eq!(world.receiver.d().0, 8.0);
+        (4..60).for_each(|packet| said += &(world.data(1, packet) + " "));
+        let requested = said.matches("0+").count();
+        assert!(held.contains(&requested), "{driven}: {requested} of the dead one: {said}");
+    }
+}
+
+/// One that was quiet while it was paused is no dead owner.
+#[test]
+fn a_flow_that_is_activated_has_time_to_answer() {
+    let mut world =
+        World::new(&[("unscheduled", text("2KB")), ("pause", text("active-limit")), ("max_active", Raw::Integer(1))]);
+    (0..3).for_each(|_| _ = world.open(100));
+    world.data(0, 0);
+    world.now = at(5_000);
+    let said = world.tell(|receiver, send| receiver.on_end(at(5_000), 0, End::Complete, send));
+    assert!(said.contains("1?"), "{said}");
+    assert_eq!(world.adjoint(2), "", "flow 1 is the owner");
+    assert!(world.data(1, 0).contains("1"), "and still active");
+}
+
 /// A12.
 #[test]
 fn marks_of_the_first_epoch_count_by_reading() {

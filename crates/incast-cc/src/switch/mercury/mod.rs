@@ -246,6 +246,7 @@ impl SwitchAgent for Mercury {
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("cnp_interval", "cnp_trigger", &["enqueue"]),
         Condition::new("period", "cnp_trigger", &["periodic"]),
+        Condition::new("counted", "cnp_trigger", &["enqueue"]),
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -347,7 +348,10 @@ impl SwitchAgent for Mercury {
         if port.is_counted {
             port.remove(packet, view.now);
         }
-        if port.since_pause && (0..switch.priorities()).all(|priority| switch.queue_bytes(view.port, priority) == 0) {
+        if port.since_pause
+            && port.paused == 0
+            && (0..switch.priorities()).all(|priority| switch.queue_bytes(view.port, priority) == 0)
+        {
             port.since_pause = false;
             port.detail.windows.restart();
         }
