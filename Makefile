@@ -20,11 +20,11 @@ SOAK ?= 3600
 
 all: demo
 
-## The first comparisons: builds a release binary, runs DCTCP against CUBIC on a fat-tree, then Marimo's published table.
+## The first comparisons: builds a release binary, runs DCTCP against CUBIC on a fat-tree, then the five systems of the papers.
 demo: needs
 	$(RELEASE)
 	$(INCAST) run scenarios/first-light.toml --out $(OUT) --force
-	$(INCAST) run scenarios/marimo/table1.toml --short --out $(OUT) --force
+	$(INCAST) run scenarios/five-papers.toml --out $(OUT) --force
 
 # One line that names all that is missing, instead of the first error of a compiler.
 needs:

@@ -22,7 +22,7 @@ GROUPS = [
     ("lossless: PFC or credits", "#d9660a",
      ["timely window", "dcqcn", "dcqcn window", "tcd", "pacc (reconstructed)", "mercury bdp", "hpcc", "ibcc", "blitz", "dcqcn iofd"]),
     ("priorities or trimming, receiver-driven", "#2a8f4a",
-     ["polo crowded", "ndp", "phost spray", "homa spray", "homa unmarked spray"]),
+     ["polo active-limit", "ndp", "phost spray", "homa spray", "homa unmarked spray"]),
 ]
 # Title, first and last value of the axis, ticks.
 PANELS = [

@@ -35,6 +35,9 @@ pub struct NewFlow {
     pub bytes: u64,
     /// Payload bytes of a full packet.
     pub mss: u32,
+    /// Payload that its sender may send unscheduled. It depends on the rate of the sender's link, which both ends know
+    /// since the connection was set up.
+    pub unscheduled: u64,
 }
 
 /// A data packet as the receiver's scheduler sees it.
@@ -76,9 +79,6 @@ pub trait ReceiverScheduler {
     /// What senders send to it apart from data; [`std::convert::Infallible`] for nothing.
     type Signal: Signal;
 
-    /// Payload that senders may send unscheduled: of the host that may send least, and of the one that may send most,
-    /// where hosts have links of several rates.
-    fn on_unscheduled(&mut self, _least: u64, _most: u64) {}
     /// The first packet of a flow arrived; [`Self::on_data`] or [`Self::on_signal`] follows for the packet itself.
     fn on_flow(&mut self, _flow: &NewFlow, _send: &mut dyn FnMut(u32, Self::Message)) {}
     /// A signal of a flow's sender arrived. If it is the first packet of the flow, [`Self::on_flow`] has just been

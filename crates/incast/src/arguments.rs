@@ -257,11 +257,13 @@ pub struct Table {
     #[arg(long, conflicts_with = "update")]
     pub markdown: bool,
     /// Rewrite the tables of these results in Markdown pages, each between <!-- incast table NAME [options] --> and
-    /// <!-- end of table -->
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["columns", "by_number"])]
+    /// <!-- end of table -->; and check the claims about them, each as <!-- claim NAME { … } --> with what a
+    /// [[paper.claim]] has
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["columns", "by_number", "only"])]
     pub update: Vec<PathBuf>,
-    /// Say which tables of bundled scenarios in Markdown pages are stale: results, or the scenario, have changed
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["columns", "by_number", "markdown", "update"])]
+    /// Say which tables of bundled scenarios in Markdown pages, and which claims about them, are stale: results, or the
+    /// scenario, have changed
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["columns", "by_number", "only", "markdown", "update"])]
     pub check: Vec<PathBuf>,
 }
 
@@ -289,6 +291,9 @@ pub struct TableStyle {
     /// A table for each number, with a column for each grid point, in place of one for each grid point
     #[arg(long)]
     pub by_number: bool,
+    /// Only some of the rows: scheme=dctcp,load=0.4
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub only: Vec<String>,
 }
 
 /// Arguments of `check`.

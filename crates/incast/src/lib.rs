@@ -12,6 +12,7 @@ mod import;
 mod interrupt;
 mod list;
 mod output;
+mod pages;
 pub mod plan;
 pub mod progress;
 mod report;

@@ -36,10 +36,6 @@ macro_rules! dispatch {
 
         /// The methods of [`ReceiverScheduler`], with messages as control packets carry them.
         impl Scheduler {
-            /// See [`ReceiverScheduler::on_unscheduled`].
-            pub fn on_unscheduled(&mut self, least: u64, most: u64) {
-                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_unscheduled(least, most),)* }
-            }
             /// See [`ReceiverScheduler::on_flow`].
             pub fn on_flow(&mut self, flow: &NewFlow, send: &mut dyn FnMut(u32, Body)) {
                 match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => {

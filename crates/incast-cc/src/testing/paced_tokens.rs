@@ -210,7 +210,7 @@ mod tests {
 
     fn start(scheduler: &mut PacedTokens, now: Time, flow: u32, bytes: u64) -> Vec<(u32, Message)> {
         let mut sent = Vec::new();
-        let new = NewFlow { now, flow, source: 7, bytes, mss: MSS };
+        let new = NewFlow { now, flow, source: 7, bytes, mss: MSS, unscheduled: 2_000 };
         scheduler.on_flow(&new, &mut |flow, message| sent.push((flow, message)));
         sent
     }

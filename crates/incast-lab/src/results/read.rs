@@ -5,7 +5,7 @@ use super::{
     record::{RunRecord, Status},
     row::{ALL, Row, Seed},
     runs,
-    verdict::{self, Verdicts},
+    verdict::{self, Terms, Verdicts},
 };
 use crate::{
     columns::join::FileError,
@@ -195,7 +195,13 @@ pub fn read(folder: &Path) -> Result<Results, Unreadable> {
     let claims = read_claims(first)?;
     let claims = claims::judge(&claims, &rows);
     let columns = read_columns(first)?;
-    let verdicts = verdict::verdicts(&rows, &columns, &first.record.classes);
+    let terms = Terms {
+        columns: columns.clone(),
+        classes: first.record.classes.clone(),
+        baseline: of_measure(first, "baseline")?,
+        indifferent: of_measure(first, "indifferent")?.unwrap_or_default(),
+    };
+    let verdicts = verdict::verdicts(&rows, &terms);
     let classes: Vec<String> = match &first.record.classes[..] {
         [] | [_] => vec![ALL.to_owned()],
         several => [ALL.to_owned()].into_iter().chain(several.iter().cloned()).collect(),
@@ -270,6 +276,13 @@ fn read_columns(run: &FinishedRun) -> Result<Vec<Column>, Unreadable> {
     let Some(columns) = run.record.scenario.pointer("/table/columns") else { return Ok(Vec::new()) };
     serde_json::from_value(columns.clone())
         .map_err(|error| Unreadable::new(&run.folder.join("run.json"), format!("scenario.table.columns: {error}")))
+}
+
+/// A key of `[measure]`, if the scenario gives it.
+fn of_measure<T: serde::de::DeserializeOwned>(run: &FinishedRun, key: &str) -> Result<Option<T>, Unreadable> {
+    let value = run.record.scenario.pointer("/measure").and_then(|measure| measure.get(key));
+    let value = value.map(|value| serde_json::from_value(value.clone())).transpose();
+    value.map_err(|error| Unreadable::new(&run.folder.join("run.json"), format!("scenario.measure.{key}: {error}")))
 }
 
 fn read_claims(run: &FinishedRun) -> Result<Vec<Claim>, Unreadable> {

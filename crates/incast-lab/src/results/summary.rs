@@ -8,7 +8,7 @@ use crate::{
         requests::{self, Request},
         values::intervals,
     },
-    scenario::SizeRange,
+    scenario::SizeRow,
 };
 use incast_sim::{Outcome, outcome::FlowRecord};
 use incast_units::Time;
@@ -26,8 +26,8 @@ pub struct Key {
     pub classes: Vec<String>,
     /// Which of them are workloads of long flows.
     pub long: Vec<bool>,
-    /// Sizes of flows that have rows of their own.
-    pub sizes: Vec<SizeRange>,
+    /// Flows of some sizes that have rows of their own.
+    pub sizes: Vec<SizeRow>,
     /// Flows count if they start in this time.
     pub counted: Range<Time>,
     /// Period of the samples of rates, where there are some.
@@ -40,7 +40,7 @@ pub struct Key {
 #[derive(Clone, Copy, Debug)]
 enum Of<'k> {
     Class(u16),
-    Sizes(&'k SizeRange),
+    Sizes(&'k SizeRow),
     All,
 }
 
@@ -48,7 +48,7 @@ impl Of<'_> {
     fn has(self, flow: &FlowRecord) -> bool {
         match self {
             Self::Class(class) => class == flow.class,
-            Self::Sizes(sizes) => sizes.contains(flow.bytes),
+            Self::Sizes(sizes) => sizes.class == flow.class && sizes.range.contains(flow.bytes),
             Self::All => true,
         }
     }
@@ -147,7 +147,7 @@ pub fn pooled_rows(key: &Key, rows: &[Vec<Row>], runs: &[RunFlows<'_>]) -> Vec<R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::statistics::Interval;
+    use crate::{metrics::statistics::Interval, scenario::SizeRange};
     use incast_sim::outcome::{RateSample, Totals};
     use incast_units::Bytes;
 
@@ -209,20 +209,29 @@ mod tests {
 
     #[test]
     fn sizes_have_rows_of_their_own() {
-        let sizes = |name: &str, over: Option<u64>, upto: Option<u64>| SizeRange {
-            name: name.into(),
-            over: over.map(Bytes::new),
-            upto: upto.map(Bytes::new),
+        let sizes = |class: u16, name: &str, over: Option<u64>, upto: Option<u64>| {
+            let range =
+                SizeRange { name: name.into(), class: None, over: over.map(Bytes::new), upto: upto.map(Bytes::new) };
+            SizeRow { name: name.into(), class, range }
         };
-        let key = Key { sizes: vec![sizes("short", None, Some(1000)), sizes("long", Some(1000), None)], ..key() };
+        let short = |class, name| sizes(class, name, None, Some(1000));
+        let rows = vec![short(0, "a short"), short(1, "b short"), sizes(1, "long", Some(1000), None)];
+        let key = Key { sizes: rows, ..key() };
         let mut large = flow(1, 20, Some(50));
         large.bytes = 1001;
         let (_, rows) = measure(&key, 1, &outcome(vec![flow(0, 20, Some(4)), flow(1, 20, Some(6)), large]));
         let found: Vec<_> =
             rows.iter().map(|row| (row.class.as_str(), row.flows(), row.number("fct_us.mean"))).collect();
-        let expected = [("a", 1, 4.0), ("b", 2, 28.0), ("short", 2, 5.0), ("long", 1, 50.0), ("all", 3, 20.0)];
+        let expected = [
+            ("a", 1, 4.0),
+            ("b", 2, 28.0),
+            ("a short", 1, 4.0),
+            ("b short", 1, 6.0),
+            ("long", 1, 50.0),
+            ("all", 3, 20.0),
+        ];
         assert_eq!(found, expected.map(|(class, flows, mean)| (class, flows, Some(mean))));
-        assert!(rows[..4].iter().all(|row| row.number("drops").is_none()));
+        assert!(rows[..5].iter().all(|row| row.number("drops").is_none()));
     }
 
     #[test]

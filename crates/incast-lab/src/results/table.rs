@@ -6,7 +6,8 @@ use super::{
     comparison::{self, Counters, Line, Shows, requests_of},
     plain::{self, Plain, paragraph},
     row::{ALL, Row},
-    steady, verdict,
+    steady,
+    verdict::{self, Terms},
 };
 use crate::{
     metrics::{self, Basis, Better, Metric, Scope, Unit, metric, ns_per_packet_hop, statistics::Interval},
@@ -29,10 +30,8 @@ pub struct Footer {
     pub claims: Vec<Judgement>,
     /// Published numbers of schemes that were not run.
     pub not_run: usize,
-    /// Classes of the workloads.
-    pub classes: Vec<String>,
-    /// Columns that the scenario lists; the usual questions if there are none.
-    pub columns: Vec<Column>,
+    /// What verdicts are about.
+    pub terms: Terms,
 }
 
 /// How much of a comparison is printed.
@@ -65,7 +64,7 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer, extent: Extent) -> Str
     let width = extent.width();
     let mut text = String::new();
     paragraph(&mut text, 0, title, width);
-    text.push_str(&verdict::text(&verdict::verdicts(rows, &footer.columns, &footer.classes), width));
+    text.push_str(&verdict::text(&verdict::verdicts(rows, &footer.terms), width));
     match extent {
         Extent::Fitting(_) => {
             let has_best = questions(&mut text, rows, &points, footer, width);
@@ -134,7 +133,7 @@ fn usual_questions(pooled: &[&Row], footer: &Footer) -> Vec<Question> {
     for (flows, requests) in USUAL {
         let of = |class: &&str| {
             let own = asked(class, flows, (*class).to_owned());
-            let of_requests = requests.and_then(|of| asked(class, of, requests_of(class, &footer.classes)));
+            let of_requests = requests.and_then(|of| asked(class, of, requests_of(class, &footer.terms.classes)));
             [own, of_requests]
         };
         let columns: Vec<Asked> = classes.iter().flat_map(of).flatten().collect();
@@ -177,10 +176,10 @@ fn own_questions(columns: &[Column]) -> Vec<Question> {
 fn questions(text: &mut String, rows: &[Row], points: &[&Map<String, Value>], footer: &Footer, width: usize) -> bool {
     let mut has_best = false;
     let pooled: Vec<&Row> = rows.iter().filter(|row| row.is_pooled()).collect();
-    let questions = if footer.columns.is_empty() {
+    let questions = if footer.terms.columns.is_empty() {
         usual_questions(&pooled, footer)
     } else {
-        own_questions(&compact::completed(&footer.columns, &pooled))
+        own_questions(&compact::completed(&footer.terms.columns, &pooled))
     };
     for question in questions.iter().filter(|question| !question.columns.is_empty()) {
         let mut lines = Vec::new();
@@ -189,7 +188,7 @@ fn questions(text: &mut String, rows: &[Row], points: &[&Map<String, Value>], fo
                 lines.push(plain::Line::Heading(grid_point(point)));
             }
             let here: Vec<&Row> = rows.iter().filter(|row| row.grid == **point).collect();
-            lines.extend(lines_of(question, &here));
+            lines.extend(lines_of(question, &here, &footer.terms));
         }
         has_best |= lines.iter().any(|line| match line {
             plain::Line::Cells(cells) => cells[1..].iter().any(|cell| cell.contains(BEST)),
@@ -205,14 +204,14 @@ fn questions(text: &mut String, rows: &[Row], points: &[&Map<String, Value>], fo
 }
 
 /// The lines of a grid point, whose rows these are.
-fn lines_of(question: &Question, rows: &[&Row]) -> Vec<plain::Line> {
+fn lines_of(question: &Question, rows: &[&Row], terms: &Terms) -> Vec<plain::Line> {
     let mut schemes: Vec<&str> = Vec::new();
     for row in rows.iter().filter(|row| row.is_pooled()) {
         if !schemes.contains(&row.scheme.as_str()) {
             schemes.push(&row.scheme);
         }
     }
-    let best: Vec<Vec<String>> = question.columns.iter().map(|asked| best(asked, rows)).collect();
+    let best: Vec<Vec<String>> = question.columns.iter().map(|asked| best(asked, rows, terms)).collect();
     let line = |scheme: &&str| {
         let cells = question.columns.iter().zip(&best).map(|(asked, best)| {
             let row = rows.iter().find(|row| row.is_pooled() && row.scheme == **scheme && row.class == asked.class);
@@ -249,11 +248,11 @@ fn align_marks(lines: &mut [plain::Line]) {
 
 /// The best scheme, and those that the seeds do not show to be worse. None with too few seeds, of what is neither good nor
 /// bad, or if there is one scheme.
-fn best(asked: &Asked, rows: &[&Row]) -> Vec<String> {
-    let Some(found) = verdict::verdict(rows, &asked.class, asked.metric) else { return Vec::new() };
+fn best(asked: &Asked, rows: &[&Row], terms: &Terms) -> Vec<String> {
+    let Some(found) = verdict::verdict(rows, terms, &asked.class, asked.metric) else { return Vec::new() };
     let open = found.open.into_iter().map(|apart| apart.scheme);
     let best = Some(found.best).filter(|best| !best.is_empty());
-    let all: Vec<String> = best.into_iter().chain(found.close).chain(open).collect();
+    let all: Vec<String> = best.into_iter().chain(found.as_good).chain(found.close).chain(open).collect();
     if all.len() + found.apart.len() > 1 { all } else { Vec::new() }
 }
 
@@ -288,7 +287,7 @@ fn every_number(text: &mut String, pooled: &[&Row], points: &[&Map<String, Value
     for point in points {
         let _ = writeln!(text, "\n{}", grid_point(point));
         let here: Vec<&Row> = pooled.iter().copied().filter(|row| row.grid == **point).collect();
-        let lines = comparison::lines(&here, &footer.classes);
+        let lines = comparison::lines(&here, &footer.terms.classes);
         has_mixed |= lines.iter().any(|line| line.shows == Shows::Mixed);
         text.push_str(&table_of(&lines, footer).draw(usize::MAX));
     }
@@ -505,7 +504,7 @@ mod tests {
         }
         let notes = vec!["switch.ecn = { kind = \"step\", at = \"65KB\" }".to_owned(); 3];
         let footer = Footer {
-            columns: scenario.columns.clone(),
+            terms: Terms { columns: scenario.columns.clone(), ..Terms::default() },
             schemes: scenario.schemes().into_iter().map(|scheme| (scheme, notes.clone())).collect(),
             ..Footer::default()
         };

@@ -9,10 +9,10 @@ use super::{
 };
 use crate::{
     metrics::{
-        self, Better, Metric,
+        self, Better, Metric, Scope,
         statistics::{Interval, confidence, log_confidence},
     },
-    scenario::Column,
+    scenario::{Column, Percent},
     text::{grid_point, number},
 };
 use serde_json::{Map, Value};
@@ -39,10 +39,14 @@ pub struct Verdict {
     pub class: String,
     /// The number.
     pub metric: &'static Metric,
+    /// The scenario's baseline, which text always names.
+    pub baseline: String,
     /// The scheme with the best mean over the seeds; empty if no scheme has a value in every seed.
     pub best: String,
     /// Some scheme's runs were too short for a steady state of the class.
     pub too_short: bool,
+    /// Schemes whose difference from it is less than what counts, or certainly none that does.
+    pub as_good: Vec<String>,
     /// Schemes whose difference from it may be none, and is none of [`EQUAL`] or more.
     pub close: Vec<String>,
     /// Schemes whose difference from it may be none, or large: there are too few seeds.
@@ -53,8 +57,21 @@ pub struct Verdict {
     pub unknown: Vec<String>,
 }
 
-/// Schemes whose numbers are less than this part apart are equal.
+/// If the interval of a difference contains none at all, and nothing of this part or more, there is "no difference of" it.
 pub const EQUAL: f64 = 0.15;
+
+/// What verdicts are about, and what counts in them.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// Columns that the scenario lists; the usual questions if there are none.
+    pub columns: Vec<Column>,
+    /// Classes of the workloads.
+    pub classes: Vec<String>,
+    /// The scheme that is always named; the first one if there is none.
+    pub baseline: Option<String>,
+    /// Parts below this do not count.
+    pub indifferent: Percent,
+}
 
 /// A scheme that differs from the best, or may.
 #[derive(Clone, Debug)]
@@ -107,16 +124,19 @@ fn two_digits(number: f64) -> String {
 
 /// The numbers that the scenario's columns name, or else the 99th percentile of the slowdown of each workload, of its
 /// requests' times and the rate of its long flows, as far as there are such.
-fn subjects(rows: &[Row], columns: &[Column], workloads: &[String]) -> Vec<(String, &'static Metric)> {
+fn subjects(rows: &[Row], terms: &Terms) -> Vec<(String, &'static Metric)> {
+    let Terms { columns, classes: workloads, .. } = terms;
     let has = |class: &str, name: &str| rows.iter().any(|row| row.class == class && row.values.value(name).is_known());
     if !columns.is_empty() {
         let named = columns.iter().filter_map(|column| {
             let metric = metrics::find(&column.metric)?;
-            (metric.better != Better::Neither).then(|| (column.class.clone(), metric))
+            // What flows of several workloads are together depends on how many of each there are.
+            let is_mixed = column.class == ALL && workloads.len() > 1 && metric.scope != Scope::Fabric;
+            (metric.better != Better::Neither && !is_mixed).then(|| (column.class.clone(), metric))
         });
         return named.collect();
     }
-    let classes: Vec<&str> = match workloads {
+    let classes: Vec<&str> = match &workloads[..] {
         [] | [_] => vec![ALL],
         several => several.iter().map(String::as_str).collect(),
     };
@@ -127,21 +147,21 @@ fn subjects(rows: &[Row], columns: &[Column], workloads: &[String]) -> Vec<(Stri
 }
 
 /// The verdicts of each grid point with several schemes.
-pub fn verdicts(rows: &[Row], columns: &[Column], workloads: &[String]) -> Vec<Verdicts> {
+pub fn verdicts(rows: &[Row], terms: &Terms) -> Vec<Verdicts> {
     let mut points: Vec<&Map<String, Value>> = Vec::new();
     for row in rows {
         if !points.contains(&&row.grid) {
             points.push(&row.grid);
         }
     }
-    let subjects = subjects(rows, columns, workloads);
+    let subjects = subjects(rows, terms);
     let of_point = |grid: &Map<String, Value>| {
         let here: Vec<&Row> = rows.iter().filter(|row| row.grid == *grid).collect();
         let (schemes, seeds) = compared(&here);
         if schemes.len() < 2 {
             return None;
         }
-        let of = |(class, metric): &(String, &'static Metric)| verdict(&here, class, metric);
+        let of = |(class, metric): &(String, &'static Metric)| verdict(&here, terms, class, metric);
         let verdicts = subjects.iter().filter_map(of).collect();
         Some(Verdicts { grid: grid.clone(), seeds: seeds.len(), verdicts })
     };
@@ -166,20 +186,20 @@ fn compared<'a>(rows: &[&'a Row]) -> (Vec<&'a str>, BTreeSet<u64>) {
 
 /// The order of the schemes of one grid point, whose rows these are. `None` with too few seeds, and of what is neither
 /// good nor bad.
-pub fn verdict(rows: &[&Row], class: &str, metric: &'static Metric) -> Option<Verdict> {
+pub fn verdict(rows: &[&Row], terms: &Terms, class: &str, metric: &'static Metric) -> Option<Verdict> {
     let (schemes, seeds) = compared(rows);
     if seeds.len() < LEAST_SEEDS {
         return None;
     }
-    ordered(rows, &schemes, &seeds, class, metric)
+    ordered(rows, terms, &schemes, &seeds, (class, metric))
 }
 
 fn ordered(
     rows: &[&Row],
+    terms: &Terms,
     schemes: &[&str],
     seeds: &BTreeSet<u64>,
-    class: &str,
-    metric: &'static Metric,
+    (class, metric): (&str, &'static Metric),
 ) -> Option<Verdict> {
     let high = match metric.better {
         Better::High => true,
@@ -211,8 +231,10 @@ fn ordered(
     let nothing = Verdict {
         class: class.to_owned(),
         metric,
+        baseline: terms.baseline.as_deref().or(schemes.first().copied()).unwrap_or_default().to_owned(),
         best: String::new(),
         too_short,
+        as_good: Vec::new(),
         close: Vec::new(),
         open: Vec::new(),
         apart: Vec::new(),
@@ -222,7 +244,8 @@ fn ordered(
         return Some(nothing);
     };
     let base = mean(&of_best);
-    let (mut close, mut open, mut apart) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut as_good, mut close, mut open, mut apart) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let least = terms.indifferent.part();
     for (scheme, values) in known.iter().filter(|(scheme, _)| *scheme != best) {
         let pairs = values.iter().zip(&of_best);
         let (difference, Interval(low, high)) = if by_quotient {
@@ -238,7 +261,10 @@ fn ordered(
         let is_relative = by_quotient || base != 0.0;
         let one = Apart { scheme: (*scheme).to_owned(), difference, interval: Interval(low, high), is_relative };
         let is_equal = low == 0.0 && high == 0.0 || is_relative && low > 1.0 / (1.0 + EQUAL) - 1.0 && high < EQUAL;
-        match Interval(low, high).contains(0.0) {
+        let is_open = Interval(low, high).contains(0.0);
+        let does_not_count = if is_open { low > -least && high < least } else { difference.abs() < least };
+        match is_open {
+            _ if is_relative && does_not_count => as_good.push(one.scheme),
             true if is_equal => close.push(one.scheme),
             true => open.push(one),
             false => apart.push(one),
@@ -247,10 +273,10 @@ fn ordered(
     for list in [&mut open, &mut apart] {
         list.sort_by(|a, b| a.difference.abs().total_cmp(&b.difference.abs()));
     }
-    Some(Verdict { best: best.to_owned(), close, open, apart, ..nothing })
+    Some(Verdict { best: best.to_owned(), as_good, close, open, apart, ..nothing })
 }
 
-/// How many schemes a line of text names of each kind.
+/// How many schemes a line of text names of each kind, beside the baseline and the worst.
 const NAMED: usize = 6;
 
 /// The verdicts for a terminal of so many columns; nothing where there are none.
@@ -288,19 +314,29 @@ impl Verdict {
         format!("{}: {}", self.subject(), said.join("; "))
     }
 
-    /// What is said about the other schemes, each kind in a line with at most so many names.
+    /// What is said about the other schemes, each kind in a line with at most so many names; the baseline and the scheme
+    /// that is furthest from the best are always named.
     pub fn others(&self, most: usize) -> Vec<String> {
-        let list = |names: Vec<String>| {
-            let more = names.len().saturating_sub(most);
-            let named = names.into_iter().take(most).collect::<Vec<_>>().join(", ");
-            if more == 0 { named } else { format!("{named} and {more} more") }
+        let worst = self.apart.last().map(|last| last.scheme.as_str());
+        let list = |names: Vec<(&str, String)>| {
+            let all = names.len();
+            let kept = names.into_iter().enumerate().filter(|(place, (scheme, _))| {
+                *place < most || *scheme == self.baseline || Some(*scheme) == worst || all == most + 1
+            });
+            let kept: Vec<String> = kept.map(|(_, (_, text))| text).collect();
+            let more = all - kept.len();
+            if more == 0 { kept.join(", ") } else { format!("{}, and {more} more", kept.join(", ")) }
         };
         let mut lines = Vec::new();
         let named = |all: &[Apart], is: &str| {
-            list(all.iter().map(|one| format!("{}{is} {}", one.scheme, one.text())).collect())
+            list(all.iter().map(|one| (one.scheme.as_str(), format!("{}{is} {}", one.scheme, one.text()))).collect())
         };
+        let plain = |all: &[String]| list(all.iter().map(|name| (name.as_str(), name.clone())).collect());
+        if !self.as_good.is_empty() {
+            lines.push(format!("as good: {}", plain(&self.as_good)));
+        }
         if !self.close.is_empty() {
-            lines.push(format!("no difference of {:.0}% from {}", EQUAL * 100.0, list(self.close.clone())));
+            lines.push(format!("no difference of {:.0}% from {}", EQUAL * 100.0, plain(&self.close)));
         }
         if !self.apart.is_empty() {
             lines.push(named(&self.apart, " is"));
@@ -309,7 +345,7 @@ impl Verdict {
             lines.push(format!("too few seeds to tell from {}", named(&self.open, "")));
         }
         if !self.unknown.is_empty() {
-            lines.push(format!("not known, as flows did not finish: {}", list(self.unknown.clone())));
+            lines.push(format!("not known, as flows did not finish: {}", plain(&self.unknown)));
         }
         lines
     }
@@ -328,18 +364,24 @@ mod tests {
     }
 
     fn about(schemes: &[(&str, &[f64])]) -> Vec<Verdicts> {
-        verdicts(&rows(schemes), &[parse_column("fct_us.p99").expect("a column")], &[])
+        about_parts(schemes, Percent::default())
+    }
+
+    fn about_parts(schemes: &[(&str, &[f64])], indifferent: Percent) -> Vec<Verdicts> {
+        let columns = vec![parse_column("fct_us.p99").expect("a column")];
+        verdicts(&rows(schemes), &Terms { columns, indifferent, ..Terms::default() })
     }
 
     #[test]
     fn differences_are_paired_by_seed() {
         // Seeds differ by far more than the schemes do: unpaired, nothing could be told.
-        let all = about(&[
+        let schemes: [(&str, &[f64]); 4] = [
             ("b", &[103.0, 205.0, 402.0, 304.0]),
             ("a", &[100.0, 200.0, 400.0, 300.0]),
             ("c", &[95.0, 212.0, 400.0, 306.0]),
             ("d", &[150.0, 250.0, 450.0, 350.0]),
-        ]);
+        ];
+        let all = about_parts(&schemes, serde_json::from_str("\"0%\"").expect("a part"));
         let [verdict] = &all[0].verdicts[..] else { panic!("{all:?}") };
         assert_eq!((verdict.best.as_str(), verdict.close.as_slice()), ("a", &["c".to_owned()][..]));
         let [b, d] = &verdict.apart[..] else { panic!("{verdict:?}") };
@@ -352,6 +394,9 @@ mod tests {
         let expected = "verdict, by differences seed by seed, with 95% intervals\n  load = 0.2\n    FCT p99: a; no \
                         difference of 15% from c; b is +1.8% [0.044%, 3.6%], d is\n      +25% [2.2%, 54%]\n";
         assert_eq!(text(&all, 80), expected);
+        // By default a difference of 1.8% does not count.
+        let all = about(&schemes);
+        assert_eq!((&all[0].verdicts[0].as_good[..], all[0].verdicts[0].apart.len()), (&["b".to_owned()][..], 1));
     }
 
     #[test]
@@ -363,6 +408,28 @@ mod tests {
         assert_eq!((verdict.open.len(), verdict.apart.len()), (1, 0), "{verdict:?}");
         let lines = verdict.others(6);
         assert!(lines[1].starts_with("too few seeds to tell from b "), "{lines:?}");
+    }
+
+    #[test]
+    fn the_baseline_and_the_worst_are_always_named_and_little_does_not_count() {
+        let seeds = |value: f64| [value, 1.01 * value, 1.02 * value];
+        let all = about(&[
+            ("first", &seeds(9.0)),
+            ("a little", &[1.002, 1.011, 1.022]),
+            ("a", &seeds(1.0)),
+            ("b", &seeds(2.0)),
+            ("c", &seeds(3.0)),
+            ("d", &seeds(4.0)),
+            ("worst", &seeds(20.0)),
+        ]);
+        let [verdict] = &all[0].verdicts[..] else { panic!("{all:?}") };
+        let [good, line] = &verdict.others(2)[..] else { panic!("{verdict:?}") };
+        assert_eq!(good, "as good: a little");
+        for named in ["b is", "c is", "first is", "worst is", ", and 1 more"] {
+            assert!(line.contains(named), "{line}");
+        }
+        let [_, line] = &verdict.others(4)[..] else { panic!("{verdict:?}") };
+        assert!(!line.contains("more"), "one more is named: {line}");
     }
 
     #[test]
@@ -388,8 +455,8 @@ mod tests {
         for (row, value) in rows.iter_mut().zip([5.0, 5.0, 5.0, 4.0, 4.5, 4.0]) {
             row.values.set("goodput_gbps", Some(value).into());
         }
-        let columns = ["goodput_gbps", "drops"].map(|name| parse_column(name).expect("a column"));
-        let all = verdicts(&rows, &columns, &[]);
+        let columns = ["goodput_gbps", "drops"].map(|name| parse_column(name).expect("a column")).to_vec();
+        let all = verdicts(&rows, &Terms { columns, ..Terms::default() });
         let [verdict] = &all[0].verdicts[..] else { panic!("counters are neither good nor bad: {all:?}") };
         assert_eq!((verdict.best.as_str(), verdict.unknown.as_slice()), ("a", &["c".to_owned()][..]));
         assert_eq!(verdict.apart.len(), 1);

@@ -22,6 +22,7 @@ use crate::{
         row::Row,
         summary::{RunFlows, pooled_rows},
         table::{self, Extent, Footer},
+        verdict::Terms,
     },
     scenario::{Form, Run, Scenario},
 };
@@ -537,8 +538,12 @@ fn footer(plan: &Plan, rows: &[Row]) -> Footer {
         claims: claims::judge(&plan.scenario.claims, rows),
         not_run: claims::not_run(&plan.scenario.claims, rows),
         has_pfc: plan.runs.iter().any(Run::has_pfc),
-        columns: plan.scenario.columns.clone(),
-        classes: plan.runs.first().map(|run| run.classes.clone()).unwrap_or_default(),
+        terms: Terms {
+            columns: plan.scenario.columns.clone(),
+            classes: plan.runs.first().map(|run| run.classes.clone()).unwrap_or_default(),
+            baseline: plan.scenario.baseline.clone(),
+            indifferent: plan.scenario.indifferent,
+        },
         ..Footer::default()
     };
     for run in &plan.runs {

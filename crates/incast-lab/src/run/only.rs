@@ -1,7 +1,10 @@
 //! `--only scheme=marimo,load=0.4`: which of a scenario's runs are selected.
 
 use super::RunError;
-use crate::scenario::{Run, tree::nearest::nearest};
+use crate::{
+    results::row::{Row, Seed},
+    scenario::{Run, tree::nearest::nearest},
+};
 use std::collections::BTreeMap;
 
 /// Conditions of `--only`. Values of one key are alternatives; all keys must hold.
@@ -50,11 +53,11 @@ impl Only {
         self
     }
 
-    /// The selected runs.
+    /// The selected runs, or rows.
     ///
     /// # Errors
-    /// A key or value that no run has.
-    pub fn select(&self, runs: Vec<Run>) -> Result<Vec<Run>, RunError> {
+    /// A key or value that none of them has.
+    pub fn select<T: Facts>(&self, runs: Vec<T>) -> Result<Vec<T>, RunError> {
         for (key, values) in &self.conditions {
             let known = facts(&runs, key);
             if known.is_empty() {
@@ -67,7 +70,7 @@ impl Only {
                 return Err(RunError::Only { found: format!("{key}={value}"), message });
             }
         }
-        let wanted = |run: &Run| {
+        let wanted = |run: &T| {
             self.conditions
                 .iter()
                 .all(|(key, values)| fact(run, key).iter().any(|fact| values.iter().any(|value| same(fact, value))))
@@ -85,19 +88,58 @@ fn split(argument: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// What conditions are about.
+pub trait Facts {
+    /// Its scheme.
+    fn scheme(&self) -> &str;
+    /// Its seed, as text.
+    fn seed(&self) -> String;
+    /// Its grid point: paths and values as text.
+    fn grid(&self) -> Vec<(&str, String)>;
+}
+
+impl Facts for Run {
+    fn scheme(&self) -> &str {
+        &self.scheme
+    }
+    fn seed(&self) -> String {
+        self.seed.to_string()
+    }
+    fn grid(&self) -> Vec<(&str, String)> {
+        let plain = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        self.grid.iter().map(|(path, value)| (path.as_str(), plain(value))).collect()
+    }
+}
+
+impl Facts for Row {
+    fn scheme(&self) -> &str {
+        &self.scheme
+    }
+    fn seed(&self) -> String {
+        match self.seed {
+            Seed::One(seed) => seed.to_string(),
+            Seed::Pooled(_) => "all".to_owned(),
+        }
+    }
+    fn grid(&self) -> Vec<(&str, String)> {
+        let plain = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        self.grid.iter().map(|(path, value)| (path.as_str(), plain(value))).collect()
+    }
+}
+
 /// What a run has under a key: `scheme`, `seed`, a grid path or its last part.
-fn fact(run: &Run, key: &str) -> Vec<String> {
+fn fact(run: &impl Facts, key: &str) -> Vec<String> {
     match key {
-        "scheme" => vec![run.scheme.clone()],
-        "seed" => vec![run.seed.to_string()],
+        "scheme" => vec![run.scheme().to_owned()],
+        "seed" => vec![run.seed()],
         _ => {
             let named = |path: &str| path == key || path.rsplit('.').next() == Some(key);
-            run.grid.iter().filter(|(path, _)| named(path)).map(|(_, value)| plain(value)).collect()
+            run.grid().into_iter().filter(|(path, _)| named(path)).map(|(_, value)| value).collect()
         }
     }
 }
 
-fn facts(runs: &[Run], key: &str) -> Vec<String> {
+fn facts(runs: &[impl Facts], key: &str) -> Vec<String> {
     let mut all = Vec::new();
     for fact in runs.iter().flat_map(|run| fact(run, key)) {
         if !all.contains(&fact) {
@@ -107,13 +149,9 @@ fn facts(runs: &[Run], key: &str) -> Vec<String> {
     all
 }
 
-fn keys(runs: &[Run]) -> Vec<String> {
-    let grid = runs.first().map(|run| run.grid.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>());
+fn keys(runs: &[impl Facts]) -> Vec<String> {
+    let grid = runs.first().map(|run| run.grid().into_iter().map(|(path, _)| path.to_owned()).collect::<Vec<_>>());
     ["scheme".to_owned(), "seed".to_owned()].into_iter().chain(grid.unwrap_or_default()).collect()
-}
-
-fn plain(value: &toml::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Equal as text, or as numbers: `0.40` is `0.4`.

@@ -15,11 +15,11 @@ pub mod tree;
 
 pub use document::{
     claim::{Bases, Claim},
-    measure::SizeRange,
+    measure::{Percent, SizeRange},
     table::Column,
 };
 pub use reference::{reference_markdown, schema};
-pub use resolve::nominal::LONGEST;
+pub use resolve::{measure::SizeRow, nominal::LONGEST};
 pub use run::Run;
 pub use tree::{
     error::{Fault, ScenarioError},
@@ -75,6 +75,10 @@ pub struct Scenario {
     pub claims: Vec<Claim>,
     /// Columns of the printed comparison; the usual ones if there are none.
     pub columns: Vec<Column>,
+    /// The scheme that every verdict names; the first one if there is none.
+    pub baseline: Option<String>,
+    /// What differs by less than this part is as good in a verdict.
+    pub indifferent: Percent,
     /// Look at these before you trust the results.
     pub warnings: Vec<String>,
     /// The file as read.
@@ -174,6 +178,8 @@ impl Scenario {
             form: has_form,
             claims: document.paper.claim,
             columns: document.table.columns,
+            baseline: document.measure.baseline,
+            indifferent: document.measure.indifferent,
             warnings,
             file: source,
             effective,

@@ -1,7 +1,7 @@
 //! One simulation of a scenario.
 
 use super::{
-    Form, SizeRange, effective,
+    Form, SizeRow, effective,
     resolve::{Point, credits, nominal::Nominal, pfc, resolved::Resolved, scheduler},
 };
 use crate::{
@@ -129,9 +129,9 @@ impl Run {
         Fault { file, line, column, argument, key, what, allowed, nearest }.into()
     }
 
-    /// Sizes of flows that have rows of their own.
-    pub fn sizes(&self) -> &[SizeRange] {
-        &self.point.document.measure.sizes
+    /// Flows of some sizes that have rows of their own.
+    pub fn sizes(&self) -> &[SizeRow] {
+        &self.point.sizes
     }
 
     /// What is added to all times in `fct.txt` and `pfc.txt`, if the scenario asks for these files.

@@ -24,7 +24,9 @@ impl Host<'_> {
             1 if !packet.is_trimmed() => u64::from(packet.data().payload()),
             packets => u64::from(packets) * u64::from(mss),
         };
-        let new = NewFlow { now: context.now(), flow, source: packet.data().source(), bytes, mss };
+        let (now, source) = (context.now(), packet.data().source());
+        let unscheduled = self.settings.unscheduled(packet.class, source);
+        let new = NewFlow { now, flow, source, bytes, mss, unscheduled };
         let tag = packet.data().tag();
         self.with_scheduler_of(packet.class, context, |scheduler, send| {
             scheduler.on_flow(&new, send);

@@ -14,10 +14,7 @@ use crate::{
     topology::{Ports, Rule, Topology, ideal},
 };
 pub use classes::Class;
-use incast_cc::{
-    Path,
-    registry::{LawParameters, Scheduler},
-};
+use incast_cc::{Path, registry::Scheduler};
 use incast_units::{Rate, Time};
 use std::collections::BTreeMap;
 
@@ -94,30 +91,27 @@ impl Settings {
         self.rates.is_some() && only.is_none_or(|only| only == flow)
     }
 
-    /// The schedulers of a host whose link has this rate, with the constants of their laws at that rate, and with what
-    /// senders of all rates send unscheduled.
+    /// The schedulers of a host whose link has this rate, with the constants of their laws at that rate.
     pub fn schedulers(&self, rate: Rate) -> impl Iterator<Item = Scheduler> + '_ {
         self.host.schedulers.iter().enumerate().map(move |(index, common)| {
             let own = |class: &&Class| class.scheduler.is_some_and(|own| usize::from(own) == index);
             let mut scheduler = common.clone();
-            for class in self.classes.iter().filter(own).filter(|class| !class.law_at.is_empty()) {
-                let at = |(rate, law): &(Rate, LawParameters)| {
-                    let path = Path { rate: *rate, ..class.path };
-                    (law.receiver(&path), law.start(&path, Time::ZERO, 0).unscheduled())
-                };
-                let fastest = class.law.start(&class.path, Time::ZERO, 0).unscheduled();
-                let (mut least, mut most) = (fastest, fastest);
-                for other in &class.law_at {
-                    let (receiver, unscheduled) = at(other);
-                    (least, most) = (least.min(unscheduled), most.max(unscheduled));
-                    if other.0 == rate && !receiver.is_none() {
-                        scheduler = receiver;
-                    }
+            for class in self.classes.iter().filter(own) {
+                let Some((_, law)) = class.law_at.iter().find(|(other, _)| *other == rate) else { continue };
+                let receiver = law.receiver(&Path { rate, ..class.path });
+                if !receiver.is_none() {
+                    scheduler = receiver;
                 }
-                scheduler.on_unscheduled(least, most);
             }
             scheduler
         })
+    }
+
+    /// Payload that a host sends of a flow of a class without permission of the receiver.
+    pub fn unscheduled(&self, class: u8, source: u32) -> u64 {
+        let class = &self.classes[usize::from(class)];
+        let rate = self.peers.rates.get(source as usize).copied().unwrap_or(class.path.rate);
+        class.start(rate, Time::ZERO, 0).unscheduled()
     }
 }
 

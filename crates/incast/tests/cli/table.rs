@@ -41,6 +41,13 @@ fn tables_are_of_the_numbers_of_the_summary() {
     assert!(printed.contains("**all slowdown p99, by rto_min**\n\n| scheme | 1ms | 2ms |"), "{printed}");
     assert!(printed.contains("**drops, by rto_min**"), "{printed}");
     assert!(succeed(&["table", text(&results)]).contains("scheme"));
+    // Some rows.
+    let some = succeed(&["table", "--markdown", "--only", "scheme=cubic,rto_min=2ms", text(&results)]);
+    assert_eq!((some.matches("rto_min = 2ms").count(), some.matches("\n| cubic |").count()), (1, 1), "{some}");
+    assert!(!some.contains("dctcp") && !some.contains("1ms,"), "{some}");
+    let output = incast(&["table", "--only", "scheme=cubci", text(&results)]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean \"cubic\"?"), "{}", stderr(&output));
 }
 
 #[test]
@@ -52,7 +59,7 @@ fn tables_in_pages_are_rewritten_where_they_are() {
     let before = format!("# Title\n\n{begin}\nold\n<!-- end of table -->\n\nmore\n{other}\nend");
     fs::write(&page, &before).expect("a page");
     let said = succeed(&["table", text(&results), "--update", text(&page)]);
-    assert!(said.ends_with("page.md: 1 table\n"), "{said}");
+    assert!(said.ends_with("page.md: 1 table, 0 claims\n"), "{said}");
     let after = fs::read_to_string(&page).expect("the page");
     let table = succeed(&["table", "--columns", "drops", "--by-number", "--markdown", text(&results)]);
     assert_eq!(after, before.replace("\nold\n", &format!("\n\n{table}\n")));
@@ -74,6 +81,37 @@ fn tables_in_pages_are_rewritten_where_they_are() {
         assert_eq!(fs::read_to_string(&page).expect("the page"), wrong, "nothing is written");
     }
     assert_eq!(incast(&["table", text(&results.with_file_name("none"))]).status.code(), Some(2));
+}
+
+#[test]
+fn claims_in_pages_hold_or_are_refused() {
+    let results = results("claims_in_pages");
+    let page = results.with_file_name("page.md");
+    let claim = |claim: &str| format!("A sentence <!-- claim small {claim} -->, and more.\n");
+    let point = "grid = { \"host.rto_min\" = \"1ms\" }";
+    let update = |text_of: &str| {
+        fs::write(&page, text_of).expect("a page");
+        incast(&["table", text(&results), "--update", text(&page)])
+    };
+    let holds = claim(&format!("{{ metric = \"completed\",\n  scheme = \"dctcp\", at_least = 1.0, {point} }}"));
+    let output = update(&holds);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("page.md: 0 tables, 1 claim\n"));
+    assert_eq!(fs::read_to_string(&page).expect("the page"), holds, "it holds, and is kept");
+    let output = incast(&["table", "--check", text(&page)]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0 tables and 1 claim, 0 stale, 0 stale as the page says\n");
+    for (wrong, message) in [
+        (claim("{ metric = \"completed\", scheme = \"dctcp\", at_most = 0.0 }"), "line 1: completed: dctcp is "),
+        (claim("{ metric = \"completed\", scheme = \"dctpc\", at_least = 0.0 }"), "about no scheme and grid point"),
+        (claim("{ metric = \"completed\", scheme = \"dctcp\", at_last = 0.0 }"), "unknown field `at_last`"),
+        (claim("dctcp is good"), "line 1: the claim is not in braces"),
+        ("<!-- claim small { metric".to_owned(), "line 1: the comment has no -->"),
+    ] {
+        let output = update(&wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        assert!(stderr(&output).contains(message), "{wrong}: {}", stderr(&output));
+        assert_eq!(fs::read_to_string(&page).expect("the page"), wrong, "nothing is written");
+    }
 }
 
 #[test]
@@ -100,7 +138,7 @@ fn a_table_says_what_it_was_made_of_and_when_it_is_stale() {
     assert!(made.contains("<!-- end of table: scenario "), "{made}");
     assert_eq!(
         String::from_utf8_lossy(&check().stdout),
-        "1 table, 0 stale, 0 stale as the page says\n",
+        "1 table and 0 claims, 0 stale, 0 stale as the page says\n",
         "not that in the code"
     );
 
@@ -117,7 +155,7 @@ fn a_table_says_what_it_was_made_of_and_when_it_is_stale() {
     let said = |page: &str| page.replacen(" -->\n```text", ", stale since 2026-11-27 -->\n```text", 1);
     fs::write(&page, said(&other)).expect("a page");
     let output = check();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "1 table, 0 stale, 1 stale as the page says\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1 table and 0 claims, 0 stale, 1 stale as the page says\n");
     assert!(output.status.success() && stderr(&output).contains("warning: "), "{}", stderr(&output));
     fs::write(&page, said(&made)).expect("a page");
     let output = check();

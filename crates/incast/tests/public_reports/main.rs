@@ -128,16 +128,19 @@ fn two_senders_are_no_incast() {
 #[test]
 fn a_flow_between_hosts_of_several_rates_takes_its_ideal_time() {
     let scenario = std::fs::read_to_string(path("slow-sender.toml")).expect("a file");
-    for (slow, fast) in [("100Gbps", "10Gbps"), ("10Gbps", "100Gbps"), ("10Gbps", "40Gbps"), ("25Gbps", "25Gbps")] {
+    let up = [("10Gbps", "100Gbps"), ("10Gbps", "40Gbps"), ("100Gbps", "200Gbps"), ("100Gbps", "400Gbps")];
+    let pairs = up.into_iter().chain([("100Gbps", "10Gbps"), ("25Gbps", "25Gbps")]);
+    for ((slow, fast), size) in pairs.flat_map(|pair| ["20KB", "100KB", "2MB"].map(|size| (pair, size))) {
         let file = std::env::temp_dir().join(format!("incast-rates-{}.topo", std::process::id()));
         let links = format!("host slow\nhost fast\nswitch s\nlink slow s {slow} 1us\nlink fast s {fast} 1us\n");
         std::fs::write(&file, links).expect("a file");
         let mut table: toml::Table = scenario.parse().expect("TOML");
         table["topology"]["path"] = file.to_str().expect("a path").into();
+        table["workload"][0]["size"] = size.into();
         for (scheme, outcome) in run_all(&table.to_string()) {
             let slowdown = slowdown(&outcome);
-            assert!(slowdown < 1.06, "{scheme}, {slow} to {fast}: {slowdown}");
-            assert_eq!(outcome.flows[0].retransmitted_bytes, 0, "{scheme}, {slow} to {fast}");
+            assert!(slowdown < 1.06, "{scheme}, {size}, {slow} to {fast}: {slowdown}");
+            assert_eq!(outcome.flows[0].retransmitted_bytes, 0, "{scheme}, {size}, {slow} to {fast}");
         }
         std::fs::remove_file(file).expect("a file");
     }

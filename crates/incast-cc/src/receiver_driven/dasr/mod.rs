@@ -47,6 +47,16 @@ crate::choice! {
 }
 
 crate::choice! {
+    /// How a receiver finds the share of a sender.
+    pub enum Allocation {
+        /// The link by n: what DASR is.
+        Direct = "direct",
+        /// One rate for all senders, which each period changes by a part of what the link has left: EyeQ's.
+        Iterative = "iterative",
+    }
+}
+
+crate::choice! {
     /// When a sender counts.
     pub enum Active {
         /// From the first packet of a message to its last one.
@@ -112,6 +122,27 @@ crate::parameters!(Parameters {
         default: "\"recent\"",
         value: |_| Active::Recent,
         source: "ours; \"open\" is Blitz, SIGCOMM 2018: \"when a sender completes\""
+    },
+    allocation: Allocation {
+        doc: "How shares are found: the link by n; or one rate for all senders, changed each `iteration_period` by \
+            `iteration_gain` times the part of the link that is left, for comparison.",
+        default: "\"direct\"",
+        value: |_| Allocation::Direct,
+        source: "Blitz, SIGCOMM 2018; \"iterative\" is EyeQ (NSDI 2013), to which it compares itself"
+    },
+    iteration_period: Period {
+        doc: "From one change of the iterative rate to the next, at an arrival.",
+        default: "base RTT",
+        value: |path| Period::of(path.base_rtt),
+        source: "RCP, IWQoS 2005: T = min(d, 10ms); EyeQ's module: 200us"
+    },
+    iteration_gain: f64 {
+        doc: "Part of what is left of the link by which the iterative rate changes.",
+        default: "0.5",
+        value: |_| 0.5,
+        allowed: "in (0, 1]",
+        check: |gain| *gain > 0.0 && *gain <= 1.0,
+        source: "EyeQ's module (jvimal/eyeq): 1/2; RCP's router: 0.4"
     },
     idle_after: Period {
         doc: "A sender of which nothing arrived for so long does not count; nor less than the time of two of \
@@ -220,8 +251,12 @@ const TABLE: [ParameterInfo; ALL] = {
     table
 };
 
-const OWN_CONDITIONS: [Condition; 4] = [
+const OWN_CONDITIONS: [Condition; 8] = [
     Condition::new("idle_after", "active", &["recent"]),
+    Condition::new("iteration_period", "allocation", &["iterative"]),
+    Condition::new("iteration_gain", "allocation", &["iterative"]),
+    Condition::new("look_ahead", "allocation", &["direct"]),
+    Condition::new("water_filling", "allocation", &["direct"]),
     Condition::new("look_ahead_for", "look_ahead", &["true"]),
     Condition::new("cut_rate", "fallback", &["fabric", "all"]),
     Condition::new("cnp_interval", "fallback", &["fabric", "all"]),
@@ -446,9 +481,25 @@ impl ReceiverDriven for Dasr {
         Receiver::new(constants.clone(), path)
     }
     fn receiver_values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
-        const KEYS: [&str; 6] = ["count", "active", "idle_after", "advertise", "advertise_interval", "look_ahead_for"];
+        const KEYS: [&str; 10] = [
+            "count",
+            "active",
+            "idle_after",
+            "allocation",
+            "iteration_period",
+            "iteration_gain",
+            "advertise",
+            "advertise_interval",
+            "look_ahead_for",
+            "utilization",
+        ];
+        // Only the iterative allocation looks at how much of the link is shared.
+        let keys = match constants.parameters.allocation {
+            Allocation::Iterative => &KEYS[..],
+            Allocation::Direct => &KEYS[..KEYS.len() - 1],
+        };
         let values = constants.parameters.values();
-        values.into_iter().filter(|(key, _)| KEYS.contains(key)).collect()
+        values.into_iter().filter(|(key, _)| keys.contains(key)).collect()
     }
 
     fn on_open(&mut self, opening: &Opening) {

@@ -1,6 +1,6 @@
 //! The receiver's half: who sends, and what each one's share is.
 
-use super::{Active, Advertise, Constants, Counts, Parameters, sender_tag::SenderTag, share::Share};
+use super::{Active, Advertise, Allocation, Constants, Counts, Parameters, sender_tag::SenderTag, share::Share};
 use crate::{
     Path,
     message::{AckTag, DataTag},
@@ -30,6 +30,9 @@ const MOST_FOR_ACKS: f64 = 0.5;
 const ACK_LOOKS: usize = 4;
 /// A flow that is held back may take so much more than it did.
 const GROWTH: f64 = 9.0 / 8.0;
+/// The least rate of the iterative allocation, in parts of the link, which is also its first: EyeQ's module has 10 of
+/// 10,000 Mbit/s (jvimal/eyeq, rx.c and vq.c).
+const LEAST_ITERATED: f64 = 1e-3;
 
 /// A flow in progress.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +73,13 @@ struct Group {
     until: Time,
 }
 
+/// The next rate of the iterative allocation: `R <- R (1 + α (C - y)/C)`, with `used` = y/C, y being the rate at which
+/// packets arrived since the last change. A receiver cannot see more than its link carries (EyeQ's module, rx.c, without
+/// its term for marks).
+pub(super) fn iterated(rate: f64, used: f64, gain: f64) -> f64 {
+    (rate * (1.0 + gain * (1.0 - used))).clamp(LEAST_ITERATED, 1.0)
+}
+
 /// The flows to one host.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -98,6 +108,10 @@ pub struct Receiver {
     limited: usize,
     /// Part of the link for each unit of weight, where nothing holds a flow back.
     level: f64,
+    /// The rate of the iterative allocation, in parts of what is shared of the link; when it changed last, and for how
+    /// long the link had been busy by then.
+    iterated: f64,
+    iteration: (Time, Time),
     /// Shares may have changed since they were advertised.
     changed: bool,
     /// When they may be advertised again.
@@ -128,6 +142,8 @@ impl Receiver {
             groups: Vec::new(),
             limited: 0,
             level: 1.0,
+            iterated: LEAST_ITERATED,
+            iteration: (Time::ZERO, Time::ZERO),
             changed: false,
             next_advertisement: Time::ZERO,
             idle_deadlines: BinaryHeap::new(),
@@ -195,6 +211,10 @@ impl Receiver {
         self.changed = true;
         let weights = (self.weights + self.expected).max(1) as f64;
         let link = 1.0 - self.for_acks;
+        if self.parameters().allocation == Allocation::Iterative {
+            self.level = self.iterated;
+            return;
+        }
         self.level = link / weights;
         if self.limited == 0 {
             return;
@@ -264,6 +284,20 @@ impl Receiver {
             self.for_acks = part;
             self.settle();
         }
+    }
+
+    /// Changes the iterative rate, if a period is over.
+    fn iterate(&mut self, now: Time) {
+        let (last, busy) = self.iteration;
+        let span = now.saturating_sub(last);
+        let Parameters { allocation, iteration_period, iteration_gain, utilization, .. } = *self.parameters();
+        if allocation != Allocation::Iterative || span < iteration_period.time() {
+            return;
+        }
+        let used = (self.busy - busy).as_secs_f64() / span.as_secs_f64() / utilization;
+        self.iterated = iterated(self.iterated, used, iteration_gain);
+        self.iteration = (now, self.busy);
+        self.settle();
     }
 
     /// Advertises their shares to senders, if these have changed and the interval is over. New limits of senders take
@@ -383,6 +417,7 @@ impl ReceiverScheduler for Receiver {
         (flow.last_arrival, flow.busy) = (arrival.now, self.busy);
         self.set_active(place, true);
         self.look_at_acks(arrival.now);
+        self.iterate(arrival.now);
         self.advertise(arrival.now, send);
     }
 

@@ -50,7 +50,7 @@ impl Script {
     fn open(&mut self, now: Time, source: u32, tag: Option<SenderTag>) -> f64 {
         let flow = self.flows;
         self.flows += 1;
-        let new = NewFlow { now, flow, source, bytes: 1_000_000, mss: MSS };
+        let new = NewFlow { now, flow, source, bytes: 1_000_000, mss: MSS, unscheduled: u64::MAX };
         self.with(|receiver, send| receiver.on_flow(&new, send));
         if let Some(tag) = tag {
             self.receiver.on_tag(now, flow, tag.tag());
@@ -164,7 +164,10 @@ fn telling_takes_a_tenth_of_the_link_at_most() {
     let path = Path { wire_mss: MSS + 82, ..path() };
     let mut receiver = Receiver::new(constants(&[("active", text("open"))]), &path);
     for flow in 0..65 {
-        receiver.on_flow(&NewFlow { now: at(0), flow, source: flow, bytes: 1_000_000, mss: MSS }, &mut |_, _| ());
+        receiver.on_flow(
+            &NewFlow { now: at(0), flow, source: flow, bytes: 1_000_000, mss: MSS, unscheduled: u64::MAX },
+            &mut |_, _| (),
+        );
     }
     let mut said = 0;
     receiver.on_end(at(1), 64, End::Complete, &mut |_, _| said += 1);
@@ -446,7 +449,11 @@ fn parameters_are_its_own_and_dcqcns() {
         assert_eq!(of_receiver(&[given]), of_receiver(&[]));
     }
     assert_ne!(of_receiver(&[("count", text("flows"))]), of_receiver(&[]));
-    assert_eq!(of_receiver(&[]).len(), 6);
+    assert_eq!(of_receiver(&[]).len(), 9);
+    let utilization = ("utilization", Raw::Float(0.9));
+    assert_eq!(of_receiver(std::slice::from_ref(&utilization)), of_receiver(&[]));
+    let iterative = ("allocation", text("iterative"));
+    assert_ne!(of_receiver(&[iterative.clone(), utilization]), of_receiver(&[iterative]));
     let refused = |given| resolve(&[given]).expect_err("refused").to_string();
     assert!(refused(("weight", Raw::Integer(17))).contains("1 to 16"));
     assert!(refused(("kmin", text("5KB"))).contains("unknown parameter"));
@@ -488,4 +495,48 @@ fn golden() {
         }
     }
     insta::assert_snapshot!("dasr", trace);
+}
+
+/// The rule of EyeQ's module in its units, and the periods that it takes to a thousandth of C/n from its first rate.
+#[test]
+fn the_iterative_rate_takes_tens_of_periods() {
+    let next = |mbps: f64, used: f64| 9_000.0 * receiver::iterated(mbps / 9_000.0, used / 9_000.0, 0.5);
+    for (rate, used, expected) in
+        [(1_000.0, 9_000.0, 1_000.0), (1_000.0, 0.0, 1_500.0), (1_000.0, 9_800.0, 955.6), (1_000.0, 27_000.0, 9.0)]
+    {
+        assert!((next(rate, used) - expected).abs() < 0.1, "{rate} {used}: {}", next(rate, used));
+    }
+    for (senders, periods) in [(1, 31), (2, 29), (4, 27), (8, 26), (16, 24)] {
+        let fair = 9_000.0 / f64::from(senders);
+        let rates = std::iter::successors(Some(10.0), |rate| Some(next(*rate, f64::from(senders) * rate)));
+        let found = rates.take_while(|rate| (rate / fair - 1.0).abs() > 1e-4).count();
+        assert_eq!(found, periods, "{senders}");
+    }
+}
+
+/// All senders have one rate, which acknowledgements carry; it falls where more arrives than is shared.
+#[test]
+fn the_iterative_allocation_has_one_rate_for_all() {
+    let given = [
+        ("allocation", text("iterative")),
+        ("utilization", Raw::Float(0.9)),
+        ("iteration_period", text("10us")),
+        ("advertise", text("acks")),
+    ];
+    let mut script = Script::new(&given);
+    script.open_all([1, 2]);
+    let parts = |script: &mut Script| [0, 1].map(|flow| script.parts(flow));
+    assert_eq!(parts(&mut script), [1_000.0; 2]);
+    // A packet of 1 us each period: a ninth of 0.9 of the link is used, and the rate rises by 4/9 each time.
+    for period in 1..=40 {
+        script.data(at(10 * period), 0, None);
+    }
+    assert_eq!(parts(&mut script), [1.0; 2]);
+    // All of the link is used, a ninth more than is shared.
+    for packet in 0..100 {
+        script.data(at(401 + packet), 1, None);
+    }
+    let [one, other] = parts(&mut script);
+    close(one, (1.0_f64 - 0.5 / 9.0).powi(-10));
+    assert_eq!((one, script.said()), (other, vec![]));
 }

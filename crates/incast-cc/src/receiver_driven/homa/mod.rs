@@ -90,6 +90,16 @@ crate::choice! {
 }
 
 crate::choice! {
+    /// By which bytes the shortest message is found.
+    pub enum Srpt {
+        /// Those that have not arrived.
+        Arrived = "arrived",
+        /// Those that have not been granted.
+        Granted = "granted",
+    }
+}
+
+crate::choice! {
     /// Which messages count as part of an incast.
     pub enum IncastControl {
         /// Those of requests with more messages to one host than `incast_threshold`: the client counts what it waits
@@ -162,6 +172,14 @@ crate::parameters!(Parameters {
         allowed: "at least 1",
         check: |n| *n >= 1,
         source: "SIGCOMM 2018, section 3.5"
+    },
+    srpt: Srpt {
+        doc: "Which bytes of a message count as left where the shortest ones are granted: those that have not arrived, \
+            or those that have not been granted.",
+        default: "\"arrived\"",
+        value: |_| Srpt::Arrived,
+        source: "SIGCOMM 2018, section 3.4: the fewest remaining bytes; \"granted\" is the authors' simulator and Linux \
+            today (homa_grant_outranks)"
     },
     sched_prio_fill: Fill {
         doc: "Which scheduled priorities are used if there are fewer messages than priorities.",

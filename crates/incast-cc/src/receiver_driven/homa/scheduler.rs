@@ -1,6 +1,6 @@
 //! The receiver's half: which messages get grants, at which priority, and which bytes are requested again.
 
-use super::{Constants, Fill, Resends, Signal};
+use super::{Constants, Fill, Resends, Signal, Srpt};
 use crate::{
     message::{DataTag, Instruction},
     receiver_driven::{arrived::Arrived, slots::Slots},
@@ -53,6 +53,15 @@ impl Message {
         self.granted < self.bytes
     }
 
+    /// Where it stands among those that need grants: the bytes that are left of it, as `srpt` counts them.
+    fn rank(&self, srpt: Srpt) -> Option<u64> {
+        let left = match srpt {
+            Srpt::Arrived => self.remaining(),
+            Srpt::Granted => self.bytes - self.granted,
+        };
+        self.wants_grants().then_some(left)
+    }
+
     /// Bytes that are to come.
     fn expected(&self) -> u64 {
         self.granted.saturating_sub(self.received())
@@ -73,9 +82,9 @@ impl Message {
 pub struct Receiver {
     constants: Arc<Constants>,
     messages: Slots<Message>,
-    /// Messages that are not granted in full: sender, remaining bytes, flow.
+    /// Messages that are not granted in full: sender, bytes left, flow.
     ungranted: BTreeSet<(u32, u64, u32)>,
-    /// The shortest of each sender: remaining bytes, flow.
+    /// The shortest of each sender: bytes left, flow.
     shortest: BTreeSet<(u64, u32)>,
     /// No earlier than this a message's deadline can have come; one entry for each message that is waited for.
     timers: BinaryHeap<Reverse<(Time, u32)>>,
@@ -87,14 +96,11 @@ pub struct Receiver {
     expected: u64,
     /// Packets that have arrived at each priority. Unscheduled ones count as of priority 0.
     arrivals: Vec<u64>,
-    /// Unscheduled bytes of a message of which only an announcement has come: the least of all hosts.
-    assumed_unscheduled: u64,
 }
 
 impl Receiver {
     /// Without messages.
     pub fn new(constants: Arc<Constants>) -> Self {
-        let assumed_unscheduled = constants.unscheduled_bytes;
         let arrivals = vec![0; usize::from(constants.lowest()) + 1];
         Self {
             constants,
@@ -106,7 +112,6 @@ impl Receiver {
             late: Vec::new(),
             expected: 0,
             arrivals,
-            assumed_unscheduled,
         }
     }
 
@@ -181,13 +186,8 @@ impl Receiver {
         });
         self.wait(place, now, self.constants.parameters.resend_timeout.time());
         send(flow, Instruction::Credit { position, priority: Some(level) });
-        let message = &self.messages[place];
-        let (source, remaining, is_full) = (message.source, message.remaining(), !message.wants_grants());
         self.watch(place, now);
-        if is_full {
-            self.rank(source, flow, Some(remaining), None);
-        }
-        is_full
+        !self.messages[place].wants_grants()
     }
 
     /// Packets of better priorities than that of a message's last grant that have arrived. They go before its own. What
@@ -239,12 +239,18 @@ impl Receiver {
         self.deadline(place).saturating_add(self.constants.packet.saturating_mul(others))
     }
 
-    /// Changes a message, and what is to come with it.
+    /// Changes a message, what is to come with it, and its place among those that need grants.
     fn change(&mut self, place: usize, change: impl FnOnce(&mut Message)) {
+        let srpt = self.constants.parameters.srpt;
         let message = &mut self.messages[place];
+        let before = message.rank(srpt);
         self.expected = self.expected.saturating_sub(message.before_others());
         change(message);
         self.expected += message.before_others();
+        let (source, flow, now) = (message.source, message.flow, message.rank(srpt));
+        if before != now {
+            self.rank(source, flow, before, now);
+        }
     }
 
     /// RESEND: what is to come and has not. The grant that allowed it may have been lost as well.
@@ -270,14 +276,12 @@ impl Receiver {
 
     fn remove(&mut self, flow: u32) {
         let Some(place) = self.place(flow) else { return };
+        // Nothing of it is to come, and it needs no grant.
+        self.change(place, |message| message.granted = message.bytes);
         self.messages.free(flow, place);
         let message = &mut self.messages[place];
         self.expected = self.expected.saturating_sub(message.before_others());
         message.arrived = Arrived::default();
-        if message.wants_grants() {
-            let (source, remaining) = (message.source, message.remaining());
-            self.rank(source, flow, Some(remaining), None);
-        }
         // Timers of messages that are gone go with the next one that is not.
         while self.timers.peek().is_some_and(|Reverse((_, flow))| self.place(*flow).is_none()) {
             self.timers.pop();
@@ -294,12 +298,8 @@ impl ReceiverScheduler for Receiver {
     type Message = Instruction;
     type Signal = Signal;
 
-    fn on_unscheduled(&mut self, least: u64, _most: u64) {
-        self.assumed_unscheduled = self.assumed_unscheduled.min(least);
-    }
-
     fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(u32, Instruction)) {
-        let unscheduled = new.bytes.min(self.assumed_unscheduled);
+        let unscheduled = new.bytes.min(new.unscheduled);
         let message = Message {
             flow: new.flow,
             source: new.source,
@@ -315,12 +315,10 @@ impl ReceiverScheduler for Receiver {
             overdue: false,
             timed: false,
         };
-        let (source, flow, bytes, wants_grants) = (new.source, new.flow, message.remaining(), message.wants_grants());
+        let rank = message.rank(self.constants.parameters.srpt);
         self.expected += message.before_others();
-        let place = self.messages.insert(flow, message);
-        if wants_grants {
-            self.rank(source, flow, None, Some(bytes));
-        }
+        let place = self.messages.insert(new.flow, message);
+        self.rank(new.source, new.flow, None, rank);
         self.wait(place, new.now, self.constants.parameters.resend_timeout.time());
         self.watch(place, new.now);
     }
@@ -352,22 +350,16 @@ impl ReceiverScheduler for Receiver {
         }
         // What was granted stays so. What was assumed and is not sent unscheduled is to be granted.
         let is_granted = message.granted > message.unscheduled;
-        let before = message.wants_grants().then(|| message.remaining());
         self.change(place, |message| {
             message.unscheduled = unscheduled;
             message.granted = if is_granted { message.granted.max(unscheduled) } else { unscheduled };
         });
-        let message = &self.messages[place];
-        let now = message.wants_grants().then(|| message.remaining());
-        let source = message.source;
-        self.rank(source, flow, before, now);
         self.watch(place, time);
     }
 
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Instruction)) {
         let Some(place) = self.place(arrival.flow) else { return };
         let message = &self.messages[place];
-        let before = message.remaining();
         let level = if arrival.position < message.unscheduled { 0 } else { message.level };
         self.arrivals[usize::from(level)] += 1;
         if arrival.bytes > 0 {
@@ -376,11 +368,6 @@ impl ReceiverScheduler for Receiver {
             });
         }
         self.wait(place, arrival.now, self.constants.parameters.resend_timeout.time());
-        let message = &self.messages[place];
-        if message.remaining() < before && message.wants_grants() {
-            let (source, now) = (message.source, message.remaining());
-            self.rank(source, arrival.flow, Some(before), Some(now));
-        }
         self.grant(arrival.now, send);
     }
 

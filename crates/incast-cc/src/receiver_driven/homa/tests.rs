@@ -47,7 +47,8 @@ impl Script {
     fn open(&mut self, now: Time, source: u32, packets: u64) -> u32 {
         let flow = self.messages.len() as u32;
         self.messages.push((packets, vec![false; packets as usize]));
-        let new = NewFlow { now, flow, source, bytes: packets * u64::from(MSS), mss: MSS };
+        let new =
+            NewFlow { now, flow, source, bytes: packets * u64::from(MSS), mss: MSS, unscheduled: 4 * u64::from(MSS) };
         let said = &mut self.said;
         self.receiver.on_flow(&new, &mut |flow, message| said.push((flow, message)));
         flow
@@ -143,6 +144,34 @@ fn the_shortest_ones_are_granted_one_of_each_sender() {
     assert_eq!(script.data(at(2), long, 1), []);
     assert_eq!(script.data(at(2), long, 2), []);
     assert_eq!(script.data(at(2), shortest, 1), [grant(shortest, 6, 6), grant(long, 7, 7)]);
+}
+
+#[test]
+fn what_is_left_is_counted_by_arrivals_or_by_grants() {
+    for (srpt, overtakes) in [("arrived", true), ("granted", false)] {
+        let mut script = Script::new(&[("overcommitment", Raw::Integer(1)), ("srpt", text(srpt))]);
+        let (granted, arriving) = (script.open(at(0), 1, 20), script.open(at(0), 2, 22));
+        assert_eq!(script.data(at(1), granted, 0), [grant(granted, 5, 7)]);
+        for packet in 0..3 {
+            assert_eq!(script.data(at(2), arriving, packet), []);
+        }
+        // 18 of its packets have not arrived, and have not been granted; of the other one 19 and 15.
+        let said = script.data(at(3), arriving, 3);
+        assert_eq!(said, if overtakes { vec![grant(arriving, 8, 7)] } else { vec![] }, "{srpt}");
+    }
+}
+
+#[test]
+fn a_message_that_is_abandoned_leaves_its_place_to_others() {
+    for srpt in ["arrived", "granted"] {
+        let mut script = Script::new(&[("overcommitment", Raw::Integer(1)), ("srpt", text(srpt))]);
+        let (short, long) = (script.open(at(0), 1, 10), script.open(at(0), 2, 50));
+        assert_eq!(script.data(at(1), short, 0), [grant(short, 5, 7)]);
+        assert_eq!(script.data(at(1), long, 0), []);
+        let said = &mut script.said;
+        script.receiver.on_end(at(2), short, End::Abandoned, &mut |flow, message| said.push((flow, message)));
+        assert_eq!(script.said, [grant(long, 5, 7)], "{srpt}");
+    }
 }
 
 #[test]

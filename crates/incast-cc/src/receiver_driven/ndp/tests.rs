@@ -36,7 +36,10 @@ fn arrive(receiver: &mut Receiver, now: Time, flow: u32, packet: u64, whole: boo
 }
 
 fn open(receiver: &mut Receiver, flow: u32) {
-    receiver.on_flow(&NewFlow { now: at(0), flow, source: flow, bytes: 9_360, mss: 936 }, &mut |_, _| {});
+    receiver.on_flow(
+        &NewFlow { now: at(0), flow, source: flow, bytes: 9_360, mss: 936, unscheduled: 9_360 },
+        &mut |_, _| {},
+    );
 }
 
 fn fire(receiver: &mut Receiver) -> (Time, Vec<(u32, Message)>) {
@@ -346,7 +349,7 @@ fn play(
 ) -> (Vec<(Time, u32, Message)>, u32) {
     let (mut sent, mut timers) = (Vec::new(), 0);
     let (mut now, mut flows) = (Time::ZERO, flows);
-    let new = |now: Time, flow: u32| NewFlow { now, flow, source: flow, bytes: 93_600, mss: 936 };
+    let new = |now: Time, flow: u32| NewFlow { now, flow, source: flow, bytes: 93_600, mss: 936, unscheduled: 9_360 };
     (0..flows).for_each(|flow| receiver.on_flow(&new(now, flow), &mut |_, _| {}));
     // After the last step there is silence.
     let silence = (1_000, true, 0, Event::NewFlow);

@@ -149,7 +149,6 @@ pub struct Constants {
     packet: Time,
     /// Free tokens.
     free: u64,
-    mss: u64,
     lifetime: Time,
     window_timeout: Time,
     resend_timeout: Time,
@@ -227,7 +226,6 @@ impl SenderLaw for Phost {
         Ok(Arc::new(Constants {
             packet: packet.max(Time::from_ps(1)),
             free: parameters.free_tokens.get().div_ceil(mss),
-            mss,
             lifetime: Period::of(packet.mul_f64(parameters.token_expiry)).time(),
             window_timeout: wait(parameters.window_timeout),
             resend_timeout,

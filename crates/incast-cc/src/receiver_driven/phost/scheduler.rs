@@ -88,8 +88,6 @@ pub struct Receiver {
     timers: BinaryHeap<Reverse<(Time, u32)>>,
     /// The next token may go.
     next_token: Time,
-    /// Free tokens of the host that has most.
-    most_free: u64,
     /// Packets of all flows that were allowed and have not come.
     under_way: u64,
 }
@@ -97,7 +95,6 @@ pub struct Receiver {
 impl Receiver {
     /// Without flows.
     pub fn new(constants: Arc<Constants>) -> Self {
-        let most_free = constants.free;
         Self {
             constants,
             flows: Slots::new(),
@@ -106,7 +103,6 @@ impl Receiver {
             ready: 0,
             timers: BinaryHeap::new(),
             next_token: Time::ZERO,
-            most_free,
             under_way: 0,
         }
     }
@@ -214,15 +210,9 @@ impl ReceiverScheduler for Receiver {
     type Message = Instruction;
     type Signal = Rts;
 
-    /// No sender gets tokens for what it may just be sending unscheduled. What another one has not sent gets tokens in
-    /// the end.
-    fn on_unscheduled(&mut self, _least: u64, most: u64) {
-        self.most_free = self.most_free.max(most.div_ceil(self.constants.mss));
-    }
-
     fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(u32, Instruction)) {
         let mss = u64::from(new.mss.max(1));
-        let free = self.constants.free_packets(new.bytes, mss, self.most_free);
+        let free = self.constants.free_packets(new.bytes, mss, new.unscheduled.div_ceil(mss));
         let flow = Flow {
             flow: new.flow,
             packets: new.bytes.div_ceil(mss),

@@ -33,6 +33,7 @@ fn constants(given: &[(&str, Raw)]) -> Arc<Constants> {
 /// A receiver, and what it has said.
 struct Script {
     receiver: Receiver,
+    free: u64,
     now: Time,
     /// Packets of each flow, and which have come.
     flows: Vec<(u64, Vec<bool>)>,
@@ -40,7 +41,9 @@ struct Script {
 
 impl Script {
     fn new(given: &[(&str, Raw)]) -> Self {
-        Self { receiver: Receiver::new(constants(given)), now: Time::ZERO, flows: Vec::new() }
+        let constants = constants(given);
+        let free = Phost::start(&constants, &path(), Time::ZERO, 0).unscheduled();
+        Self { receiver: Receiver::new(constants), free, now: Time::ZERO, flows: Vec::new() }
     }
 
     /// A flow of so many packets.
@@ -48,7 +51,7 @@ impl Script {
         self.now = now;
         let flow = self.flows.len() as u32;
         self.flows.push((packets, vec![false; packets as usize]));
-        let new = NewFlow { now, flow, source, bytes: packets * u64::from(MSS), mss: MSS };
+        let new = NewFlow { now, flow, source, bytes: packets * u64::from(MSS), mss: MSS, unscheduled: self.free };
         let mut none = |flow, message| panic!("{message:?} for {flow}");
         self.receiver.on_flow(&new, &mut none);
         self.receiver.on_signal(now, flow, Rts, &mut none);

@@ -178,8 +178,6 @@ pub struct Receiver {
     rules: Parameters,
     /// Most that D can be, in packets.
     most: f64,
-    /// Unscheduled bytes of a flow: the least of all hosts. What a faster one sends beyond arrives unrequested.
-    unscheduled: u64,
     flows: Slots<Flow>,
     /// Flows that began.
     begun: u64,
@@ -208,7 +206,6 @@ impl Receiver {
         let bdp = path.rate.bytes_in(path.base_rtt).get() as f64 / f64::from(path.wire_mss.max(1));
         Self {
             rules: parameters.clone(),
-            unscheduled: parameters.unscheduled.get(),
             most: (parameters.d_max * bdp).max(1.0),
             flows: Slots::new(),
             begun: 0,
@@ -598,10 +595,6 @@ impl ReceiverScheduler for Receiver {
     type Message = Message;
     type Signal = Adjoint;
 
-    fn on_unscheduled(&mut self, least: u64, _most: u64) {
-        self.unscheduled = self.unscheduled.min(least);
-    }
-
     fn on_flow(&mut self, new: &NewFlow, _send: Send<'_>) {
         if self.active.is_empty() && self.inactive.is_empty() {
             // "In the beginning": as if nothing had been before.
@@ -610,7 +603,7 @@ impl ReceiverScheduler for Receiver {
         }
         let mss = u64::from(new.mss.max(1));
         let packets = new.bytes.div_ceil(mss) as u32;
-        let unscheduled = self.unscheduled.div_ceil(mss).min(packets.into()) as usize;
+        let unscheduled = new.unscheduled.div_ceil(mss).min(packets.into()) as usize;
         self.begun += 1;
         let flow = Flow {
             handle: new.flow,

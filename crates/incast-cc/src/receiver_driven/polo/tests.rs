@@ -144,6 +144,7 @@ mod sender {
 /// acknowledges its adjoint packet.
 struct World {
     receiver: Receiver,
+    unscheduled: u64,
     now: Time,
     /// Bitmaps of what arrived, by flow, and packets.
     flows: Vec<(Vec<bool>, u64)>,
@@ -152,8 +153,10 @@ struct World {
 
 impl World {
     fn new(given: &[(&str, Raw)]) -> Self {
-        let receiver = Receiver::new(&resolve(given).expect("allowed"), &path());
-        Self { receiver, now: at(0), flows: Vec::new(), said: String::new() }
+        let parameters = resolve(given).expect("allowed");
+        let receiver = Receiver::new(&parameters, &path());
+        let unscheduled = parameters.unscheduled.get();
+        Self { receiver, unscheduled, now: at(0), flows: Vec::new(), said: String::new() }
     }
 
     fn tell(&mut self, what: impl FnOnce(&mut Receiver, &mut dyn FnMut(u32, Message))) -> String {
@@ -176,7 +179,8 @@ impl World {
     fn open(&mut self, packets: u64) -> u32 {
         let flow = self.flows.len() as u32;
         self.flows.push((vec![false; packets as usize], packets));
-        let new = NewFlow { now: self.now, flow, source: flow, bytes: packets * MSS, mss: MSS as u32 };
+        let (bytes, unscheduled) = (packets * MSS, self.unscheduled);
+        let new = NewFlow { now: self.now, flow, source: flow, bytes, mss: MSS as u32, unscheduled };
         assert_eq!(self.tell(|receiver, send| receiver.on_flow(&new, send)), "");
         flow
     }

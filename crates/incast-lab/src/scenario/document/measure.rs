@@ -17,6 +17,12 @@ pub struct Measure {
     /// Rows of their own for flows of some sizes, beside those of the classes: `[{ name = "short", upto = "100KB" }]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeRange>,
+    /// The scheme that every verdict names, whatever its place. Default: the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
+    /// Schemes that differ from the best by less than this part are as good in a verdict. Default: `"2%"`.
+    #[serde(default, skip_serializing_if = "Percent::is_default")]
+    pub indifferent: Percent,
     /// Record each drop, mark, timeout and deflection (`events.parquet`).
     #[serde(default)]
     pub traces: bool,
@@ -24,6 +30,43 @@ pub struct Measure {
     /// (`pfc.txt`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fct_txt: Option<FctTxt>,
+}
+
+/// A part of something, written as `"2%"`.
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema)]
+#[schemars(with = "String")]
+pub struct Percent(f64);
+
+impl Default for Percent {
+    fn default() -> Self {
+        Self(0.02)
+    }
+}
+
+impl Percent {
+    /// As a part of one.
+    pub fn part(self) -> f64 {
+        self.0
+    }
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Serialize for Percent {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{}%", self.0 * 100.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        let percent = percent.filter(|percent| (0.0..100.0).contains(percent));
+        let wrong = || serde::de::Error::custom(format!("found {text:?}, expected \"0%\" to below \"100%\""));
+        percent.map(|percent| Self(percent / 100.0)).ok_or_else(wrong)
+    }
 }
 
 /// Completion times as HPCC's ns-3 simulator writes them.
@@ -35,12 +78,16 @@ pub struct FctTxt {
     pub origin: Time,
 }
 
-/// Flows of some sizes: more than `over`, and at most `upto`.
+/// Flows of a class of some sizes: more than `over`, and at most `upto`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SizeRange {
     /// What their rows have as class.
     pub name: String,
+    /// Class of the flows. Default: the only one that has flows of such sizes; of several each has a row of its own, as
+    /// `web small` and `incast small`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
     /// Smaller flows, and those of this size, do not belong to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Bytes>,

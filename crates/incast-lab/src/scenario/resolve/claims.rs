@@ -8,6 +8,7 @@ use super::{
             place::keys,
         },
     },
+    measure::size_rows,
     traffic::Traffic,
 };
 use crate::metrics::{self, Basis, Scope};
@@ -118,8 +119,9 @@ fn measured(document: &Document, traffic: &Traffic, class: &str, metric: &str) -
     if let Some(problem) = unknown_metric(metric) {
         return Err(problem.under("metric"));
     }
-    let sizes = document.measure.sizes.iter().map(|sizes| sizes.name.as_str());
-    let classes: Vec<&str> = traffic.classes.iter().map(String::as_str).chain(["all"]).chain(sizes).collect();
+    let classes: Vec<&str> = traffic.classes.iter().map(String::as_str).chain([ALL]).collect();
+    let sizes = if classes.contains(&class) { Vec::new() } else { size_rows(document, traffic) };
+    let classes: Vec<&str> = classes.into_iter().chain(sizes.iter().map(|row| row.name.as_str())).collect();
     if !classes.contains(&class) {
         return Err(Problem::unknown(format!("there is no class {class:?}"), class, classes).under("class"));
     }

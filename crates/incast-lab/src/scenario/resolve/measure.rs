@@ -21,6 +21,51 @@ const LONG: u64 = 1_000_000;
 /// More often than this nothing happens at a port that is worth a sample: 64 bytes take longer on 400 Gbps.
 const SHORTEST_PERIOD: Time = Time::from_ns(1);
 
+/// Flows that have a row of their own: those of a class, of some sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizeRow {
+    /// What the row has as class.
+    pub name: String,
+    /// Index of the flows' class.
+    pub class: u16,
+    /// Their sizes.
+    pub range: SizeRange,
+}
+
+/// The rows of all ranges. Flows of different classes are different populations: no row has those of two.
+pub fn size_rows(document: &Document, traffic: &Traffic) -> Vec<SizeRow> {
+    let sizes: Vec<(u16, u64)> = match document.measure.sizes.iter().all(|range| range.class.is_some()) {
+        true => Vec::new(),
+        false => {
+            let all = traffic.generators.iter().flat_map(|generator| generator.sizes());
+            all.map(|(class, size)| (class, size.bytes)).collect()
+        }
+    };
+    let mut rows = Vec::new();
+    for range in &document.measure.sizes {
+        let wanted = |(class, name): (usize, &String)| {
+            let class = class as u16;
+            let is_it = match &range.class {
+                Some(wanted) => wanted == name,
+                None => sizes.iter().any(|(of, bytes)| *of == class && range.contains(*bytes)),
+            };
+            is_it.then_some(class)
+        };
+        let classes: Vec<u16> = traffic.classes.iter().enumerate().filter_map(wanted).collect();
+        let row = |name: String, class| SizeRow { name, class, range: range.clone() };
+        match classes[..] {
+            // Sizes that no flow has: `check` says so.
+            [] => rows.push(row(range.name.clone(), 0)),
+            [class] => rows.push(row(range.name.clone(), class)),
+            _ => rows.extend(classes.iter().map(|&class| {
+                let of = traffic.classes.get(usize::from(class)).map_or("", String::as_str);
+                row(format!("{of} {}", range.name), class)
+            })),
+        }
+    }
+    rows
+}
+
 /// What is sampled.
 pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Result<Probes, Problem> {
     let period = |key: &str, every: Time| {
@@ -46,6 +91,11 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
             Some((period("rates", rates.every)?, smallest))
         }
     };
+    let schemes = || document.scheme.iter().map(|scheme| scheme.name());
+    if let Some(name) = document.measure.baseline.as_deref().filter(|name| !schemes().any(|scheme| scheme == *name)) {
+        let problem = Problem::unknown(format!("there is no scheme {name:?}"), name, schemes());
+        return Err(problem.at(&keys!["measure", "baseline"]));
+    }
     for (index, sizes) in document.measure.sizes.iter().enumerate() {
         let here = |problem: Problem| problem.at(&keys!["measure", "sizes", index]);
         let name = &sizes.name;
@@ -55,6 +105,10 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
         }
         if document.measure.sizes[..index].iter().any(|other| other.name == *name) {
             return Err(here(Problem::new(format!("the name {name:?} is given twice")).under("name")));
+        }
+        if let Some(class) = sizes.class.as_ref().filter(|class| !traffic.classes.contains(class)) {
+            let classes = traffic.classes.iter().map(String::as_str);
+            return Err(here(Problem::unknown(format!("there is no class {class:?}"), class, classes).under("class")));
         }
         if let (Some(over), Some(upto)) = (sizes.over, sizes.upto)
             && over >= upto

@@ -11,7 +11,7 @@ pub mod files;
 mod frames;
 mod host;
 mod marks;
-mod measure;
+pub mod measure;
 pub mod nominal;
 mod parameters;
 pub mod pfc;
@@ -61,6 +61,8 @@ pub struct Point {
     pub events: Vec<LinkEvent>,
     /// What is sampled.
     pub probes: Probes,
+    /// Flows of some sizes that have rows of their own.
+    pub sizes: Vec<measure::SizeRow>,
     /// Look at this before you trust the results.
     pub warnings: Vec<String>,
 }
@@ -125,7 +127,8 @@ pub fn resolve(
     if !topology.is_connected() {
         warnings.push("some hosts cannot reach one another: their flows will not complete".into());
     }
-    Ok(Point { grid, topology, traffic, schemes, events, probes, warnings, document })
+    let sizes = measure::size_rows(&document, &traffic);
+    Ok(Point { grid, topology, traffic, schemes, events, probes, sizes, warnings, document })
 }
 
 /// What the simulator refuses, at the key that it names, or at `place`.
