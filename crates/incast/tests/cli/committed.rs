@@ -202,7 +202,7 @@ fn tables_in_pages_are_of_their_scenarios() {
         assert!(body.contains(&format!("\n{name}")) && body.contains("incast "), "{page}: what {name} is of");
         found.push(name.to_owned());
     }
-    assert_eq!(found.len(), 3, "{found:?}");
+    assert_eq!(found.len(), 6, "{found:?}");
 }
 
 #[test]
