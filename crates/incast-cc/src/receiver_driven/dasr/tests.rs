@@ -537,6 +537,6 @@ fn the_iterative_allocation_has_one_rate_for_all() {
         script.data(at(401 + packet), 1, None);
     }
     let [one, other] = parts(&mut script);
-    close(one, (1.0_f64 - 0.5 / 9.0).powi(-10));
+    close(one, libm::pow(1.0 - 0.5 / 9.0, -10.0));
     assert_eq!((one, script.said()), (other, vec![]));
 }
