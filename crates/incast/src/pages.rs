@@ -66,6 +66,14 @@ impl What<'_> {
             Self::Claim(_) => "claim",
         }
     }
+
+    /// What it is of: the scenario's state, and of a claim its own, so that one that was edited is judged again.
+    fn state(self, scenario: &State) -> String {
+        match self {
+            Self::Table(_) => scenario.to_string(),
+            Self::Claim(claim) => scenario.with(claim),
+        }
+    }
 }
 
 /// A table or a claim of a page.
@@ -110,7 +118,8 @@ fn mark_at(text: &str, begin: usize, line: usize) -> Result<Mark<'_>, String> {
         let (open, shut) = braces.ok_or("the claim is not in braces")?;
         let state = body[shut + 1..].trim_start_matches(':').trim();
         let what = What::Claim(&body[open..=shut]);
-        return Ok(Mark { line, span: begin..end + CLOSE.len(), what, scenario: word(inner, end), state });
+        let scenario = text[inner..inner + open].trim();
+        return Ok(Mark { line, span: begin..end + CLOSE.len(), what, scenario, state });
     }
     let inner = of(TABLE).unwrap_or(begin);
     let shut = close(inner).ok_or_else(|| format!("the comment has no {CLOSE}"))?;
@@ -147,9 +156,9 @@ fn bundled(name: &str) -> Result<Option<Bundled>, RunError> {
 
 /// The state of these results. They have to be what this incast makes of the scenario as it is, as whoever reads the page
 /// takes them for that. Results of another version are, if their first runs are the same.
-fn state(summary: &Summary) -> Result<String, String> {
+fn state(summary: &Summary) -> Result<Option<State>, String> {
     let found = bundled(&summary.name).map_err(|error| error.to_string())?;
-    let Some(Bundled { name, full, state }) = found else { return Ok(String::new()) };
+    let Some(Bundled { name, full, state }) = found else { return Ok(None) };
     let again = format!("run it again: incast run {name}");
     if !state.is_of(&summary.scenario_hash) {
         return Err(format!("the results are not of the bundled scenario as it is: {again}"));
@@ -162,7 +171,7 @@ fn state(summary: &Summary) -> Result<String, String> {
             }
         }
     }
-    Ok(state.to_string())
+    Ok(Some(state))
 }
 
 /// The tables of a style, as Markdown.
@@ -181,7 +190,7 @@ pub fn update(summary: &Summary, paths: &[PathBuf], render: Render<'_>) -> End {
     };
     for path in paths {
         let text = fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"));
-        match text.and_then(|text| rewritten(&text, summary, &state, render)) {
+        match text.and_then(|text| rewritten(&text, summary, state.as_ref(), render)) {
             Ok(text) => pages.push((path, text)),
             Err(message) => {
                 output::error(&format!("{}: {message}", path.display()));
@@ -208,13 +217,18 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 /// The page with the tables of these results made anew and the claims about them checked, and how many these are.
-fn rewritten(text: &str, summary: &Summary, state: &str, render: Render<'_>) -> Result<(String, usize, usize), String> {
+fn rewritten(
+    text: &str,
+    summary: &Summary,
+    state: Option<&State>,
+    render: Render<'_>,
+) -> Result<(String, usize, usize), String> {
     let (mut page, mut at, mut tables, mut claims) = (String::new(), 0, 0, 0);
     for mark in marks(text)?.into_iter().filter(|mark| mark.scenario == summary.name) {
         let failed = |message: String| format!("line {}: {message}", mark.line);
         page.push_str(&text[at..mark.span.start]);
         at = mark.span.end;
-        let state = if state.is_empty() { String::new() } else { format!(": {state}") };
+        let state = state.map_or_else(String::new, |state| format!(": {}", mark.what.state(state)));
         match mark.what {
             What::Table(options) => {
                 let style = InPage::try_parse_from(words(options));
@@ -249,7 +263,7 @@ fn words(options: &str) -> impl Iterator<Item = &str> {
 
 /// The claim, as a scenario would have it, is reproduced by these results, with its interval.
 fn holds(claim: &str, summary: &Summary) -> Result<(), String> {
-    let text = format!("claim = {}", claim.replace('\n', " "));
+    let text = format!("claim = {}", claim.split_whitespace().collect::<Vec<_>>().join(" "));
     let parsed = toml::from_str::<BTreeMap<String, Claim>>(&text);
     let claims: Vec<Claim> = parsed.map_err(|error| error.message().to_owned())?.into_values().collect();
     let judgements = judge(&claims, &summary.rows);
@@ -276,37 +290,38 @@ pub fn check(pages: &[PathBuf]) -> End {
     let (mut stale, mut said, mut tables, mut claims) = (0, 0, 0, 0);
     for path in pages {
         let page = path.display();
-        let text = fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"));
-        let text = text.and_then(|text| marks(&text).map(|marks| marks.iter().map(owned).collect::<Vec<_>>()));
-        let marks = match text {
+        let read = fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"));
+        let text = read.as_deref().map_err(Clone::clone);
+        let marks = match text.and_then(marks) {
             Ok(marks) => marks,
             Err(message) => {
                 output::error(&format!("{page}: {message}"));
                 return End::BadInput;
             }
         };
-        for (line, noun, name, state) in marks {
-            *(if noun == "table" { &mut tables } else { &mut claims }) += 1;
-            if !known.contains_key(&name) {
-                match bundled(&name) {
-                    Ok(found) => known.insert(name.clone(), found),
+        for mark in marks {
+            let Mark { line, what, scenario: name, .. } = mark;
+            *(if matches!(what, What::Table(_)) { &mut tables } else { &mut claims }) += 1;
+            if !known.contains_key(name) {
+                match bundled(name) {
+                    Ok(found) => known.insert(name.to_owned(), found),
                     Err(error) => {
                         output::error(&error);
                         return End::Failed;
                     }
                 };
             }
-            let (expected, message) = match known.get(&name).and_then(Option::as_ref) {
-                None => (String::new(), format!("there is no bundled scenario {name}")),
-                Some(Bundled { name: path_name, state, .. }) => (
-                    state.to_string(),
-                    format!(
-                        "the {noun} of {name} is stale, as it is now of {state}: incast run {path_name}, then incast \
-                         table results/{name} --update {page}"
-                    ),
-                ),
+            let noun = what.noun();
+            let Some(Bundled { name: path_name, state, .. }) = known.get(name).and_then(Option::as_ref) else {
+                output::message(&format!("warning: {page}: line {line}: there is no bundled scenario {name}"));
+                continue;
             };
-            match state.split_once(STALE) {
+            let expected = what.state(state);
+            let message = format!(
+                "the {noun} of {name} is stale, as it is now of {expected}: incast run {path_name}, then incast table \
+                 results/{name} --update {page}"
+            );
+            match mark.state.split_once(STALE) {
                 Some((before, _)) if before == expected => {
                     stale += 1;
                     output::error(&format!(
@@ -317,7 +332,7 @@ pub fn check(pages: &[PathBuf]) -> End {
                     said += 1;
                     output::message(&format!("warning: {page}: line {line}: {message}"));
                 }
-                None if state != expected => {
+                None if mark.state != expected => {
                     stale += 1;
                     output::error(&format!("{page}: line {line}: {message}"));
                 }
@@ -328,8 +343,4 @@ pub fn check(pages: &[PathBuf]) -> End {
     let (tables, claims) = (count(tables, "table"), count(claims, "claim"));
     output::data(&format!("{tables} and {claims}, {stale} stale, {said} stale as the page says\n"));
     if stale == 0 { End::Done } else { End::Failed }
-}
-
-fn owned(mark: &Mark<'_>) -> (usize, &'static str, String, String) {
-    (mark.line, mark.what.noun(), mark.scenario.to_owned(), mark.state.to_owned())
 }

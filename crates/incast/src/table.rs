@@ -9,6 +9,7 @@ use incast_lab::{
     results::{
         compact::{self, Layout, Table},
         read::{self, Summary},
+        row::Row,
     },
     run::only::Only,
 };
@@ -47,15 +48,18 @@ fn tables(summary: &Summary, style: &TableStyle) -> Result<Vec<Table>, String> {
     if columns.is_empty() {
         return Err(format!("{} has no [table] columns: --columns says which numbers", summary.name));
     }
-    if let Some(column) = columns.iter().find(|column| !summary.rows.iter().any(|row| row.class == column.class)) {
-        let mut classes: Vec<&str> = summary.rows.iter().map(|row| row.class.as_str()).collect();
+    let pooled: Vec<Row> = summary.rows.iter().filter(|row| row.is_pooled()).cloned().collect();
+    let rows = Only::parse(&style.only).and_then(|only| only.select(pooled)).map_err(|error| error.to_string())?;
+    if rows.is_empty() {
+        return Err(format!("{} has no row of {}", summary.name, style.only.join(" ")));
+    }
+    if let Some(column) = columns.iter().find(|column| !rows.iter().any(|row| row.class == column.class)) {
+        let mut classes: Vec<&str> = rows.iter().map(|row| row.class.as_str()).collect();
         classes.sort_unstable();
         classes.dedup();
         return Err(format!("there is no class {:?}, classes are {}", column.class, classes.join(", ")));
     }
     let layout = if style.by_number { Layout::ByNumber } else { Layout::ByPoint };
-    let only = Only::parse(&style.only).and_then(|only| only.select(summary.rows.clone()));
-    let rows = only.map_err(|error| error.to_string())?;
     Ok(compact::tables(&rows, columns, layout))
 }
 

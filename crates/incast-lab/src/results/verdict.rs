@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     metrics::{
-        self, Better, Metric, Scope,
+        self, Better, Metric,
         statistics::{Interval, confidence, log_confidence},
     },
     scenario::{Column, Percent},
@@ -130,9 +130,7 @@ fn subjects(rows: &[Row], terms: &Terms) -> Vec<(String, &'static Metric)> {
     if !columns.is_empty() {
         let named = columns.iter().filter_map(|column| {
             let metric = metrics::find(&column.metric)?;
-            // What flows of several workloads are together depends on how many of each there are.
-            let is_mixed = column.class == ALL && workloads.len() > 1 && metric.scope != Scope::Fabric;
-            (metric.better != Better::Neither && !is_mixed).then(|| (column.class.clone(), metric))
+            (metric.better != Better::Neither).then(|| (column.class.clone(), metric))
         });
         return named.collect();
     }
@@ -188,7 +186,10 @@ fn compared<'a>(rows: &[&'a Row]) -> (Vec<&'a str>, BTreeSet<u64>) {
 /// good nor bad.
 pub fn verdict(rows: &[&Row], terms: &Terms, class: &str, metric: &'static Metric) -> Option<Verdict> {
     let (schemes, seeds) = compared(rows);
-    if seeds.len() < LEAST_SEEDS {
+    // What the flows of several workloads have together depends on how many there are of each.
+    let of_all_flows = ["fct_us.", "slowdown.", "rct_us.", "goodput_gbps"];
+    let is_mixed = class == ALL && terms.classes.len() > 1 && of_all_flows.iter().any(|of| metric.name.starts_with(of));
+    if seeds.len() < LEAST_SEEDS || is_mixed {
         return None;
     }
     ordered(rows, terms, &schemes, &seeds, (class, metric))
@@ -290,8 +291,11 @@ pub fn text(all: &[Verdicts], width: usize) -> String {
         let _ = writeln!(text, "verdict: too few seeds ({least}; at least {LEAST_SEEDS} are needed)");
         return text;
     }
+    if all.iter().all(|point| point.verdicts.is_empty()) {
+        return text;
+    }
     text.push_str("verdict, by differences seed by seed, with 95% intervals\n");
-    for point in all {
+    for point in all.iter().filter(|point| !point.verdicts.is_empty() || point.seeds < LEAST_SEEDS) {
         let few = if point.seeds < LEAST_SEEDS { format!("too few seeds ({})", point.seeds) } else { String::new() };
         let at = grid_point(&point.grid);
         let between = if at.is_empty() || few.is_empty() { "" } else { ": " };
@@ -436,6 +440,18 @@ mod tests {
     fn two_digits_count() {
         let texts = [0.0, 0.0123, 0.96, 1.24, 9.97, 12.4, 334.0, -45.6].map(two_digits);
         assert_eq!(texts, ["0", "0.012", "0.96", "1.2", "10", "12", "330", "-46"]);
+    }
+
+    #[test]
+    fn times_of_several_workloads_together_are_not_judged() {
+        let rows = rows(&[("a", &[1.0, 1.1, 1.2]), ("b", &[2.0, 2.1, 2.2])]);
+        let of = |classes: &[&str]| {
+            let columns = vec![parse_column("fct_us.p99").expect("a column")];
+            let classes = classes.iter().map(|class| (*class).to_owned()).collect();
+            verdicts(&rows, &Terms { columns, classes, ..Terms::default() })
+        };
+        assert_eq!((of(&["web"])[0].verdicts.len(), of(&["web", "incast"])[0].verdicts.len()), (1, 0));
+        assert_eq!(text(&of(&["web", "incast"]), 80), "", "no heading of nothing");
     }
 
     #[test]

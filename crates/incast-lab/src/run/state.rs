@@ -33,6 +33,13 @@ impl State {
         Ok(Self { scenario: digits(full.scenario_hash()), short: digits(&short) })
     }
 
+    /// The same with a hash of a text, so that it is another one once the text is; line breaks and indents do not count.
+    pub fn with(&self, text: &str) -> String {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let hash: String = Sha256::digest(words.join(" ")).iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{self}, claim {}", hash.chars().take(DIGITS).collect::<String>())
+    }
+
     /// Results of this hash are of the scenario.
     pub fn is_of(&self, scenario_hash: &str) -> bool {
         scenario_hash.starts_with(&self.scenario)

@@ -5,6 +5,7 @@ mod bad_input;
 mod by_traffic;
 mod credits;
 mod deflection;
+mod measure;
 mod mixed;
 mod receiver_driven;
 mod renamed;

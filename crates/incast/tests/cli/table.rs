@@ -45,6 +45,8 @@ fn tables_are_of_the_numbers_of_the_summary() {
     let some = succeed(&["table", "--markdown", "--only", "scheme=cubic,rto_min=2ms", text(&results)]);
     assert_eq!((some.matches("rto_min = 2ms").count(), some.matches("\n| cubic |").count()), (1, 1), "{some}");
     assert!(!some.contains("dctcp") && !some.contains("1ms,"), "{some}");
+    let output = incast(&["table", "--only", "seed=1", text(&results)]);
+    assert_eq!(output.status.code(), Some(2), "tables have rows of all seeds");
     let output = incast(&["table", "--only", "scheme=cubci", text(&results)]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("did you mean \"cubic\"?"), "{}", stderr(&output));
@@ -54,14 +56,15 @@ fn tables_are_of_the_numbers_of_the_summary() {
 fn tables_in_pages_are_rewritten_where_they_are() {
     let results = results("table_pages");
     let page = results.with_file_name("page.md");
-    let begin = "<!-- incast table small --columns drops --by-number -->";
+    let begin = "<!-- incast table small --columns drops --by-number --only scheme=cubic,\"dctcp\" -->";
     let other = "<!-- incast table other -->\nkept\n<!-- end of table -->";
     let before = format!("# Title\n\n{begin}\nold\n<!-- end of table -->\n\nmore\n{other}\nend");
     fs::write(&page, &before).expect("a page");
     let said = succeed(&["table", text(&results), "--update", text(&page)]);
     assert!(said.ends_with("page.md: 1 table, 0 claims\n"), "{said}");
     let after = fs::read_to_string(&page).expect("the page");
-    let table = succeed(&["table", "--columns", "drops", "--by-number", "--markdown", text(&results)]);
+    let only = "scheme=cubic,dctcp";
+    let table = succeed(&["table", "--columns", "drops", "--by-number", "--markdown", "--only", only, text(&results)]);
     assert_eq!(after, before.replace("\nold\n", &format!("\n\n{table}\n")));
     succeed(&["table", text(&results), "--update", text(&page)]);
     assert_eq!(fs::read_to_string(&page).expect("the page"), after, "again, and nothing changes");
@@ -100,6 +103,7 @@ fn claims_in_pages_hold_or_are_refused() {
     assert_eq!(fs::read_to_string(&page).expect("the page"), holds, "it holds, and is kept");
     let output = incast(&["table", "--check", text(&page)]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "0 tables and 1 claim, 0 stale, 0 stale as the page says\n");
+    assert!(stderr(&output).contains("there is no bundled scenario small"), "{}", stderr(&output));
     for (wrong, message) in [
         (claim("{ metric = \"completed\", scheme = \"dctcp\", at_most = 0.0 }"), "line 1: completed: dctcp is "),
         (claim("{ metric = \"completed\", scheme = \"dctpc\", at_least = 0.0 }"), "about no scheme and grid point"),
@@ -141,6 +145,22 @@ fn a_table_says_what_it_was_made_of_and_when_it_is_stale() {
         "1 table and 0 claims, 0 stale, 0 stale as the page says\n",
         "not that in the code"
     );
+
+    // A claim that is edited has to be judged again; its lines may be broken elsewhere.
+    let claim = "<!-- claim mercury-fig04 { metric = \"max_queue_bytes\", scheme = \"mercury\", at_least = 1 } -->";
+    fs::write(&page, claim).expect("a page");
+    assert_eq!(check().status.code(), Some(1), "it was never judged");
+    succeed(&["table", text(&results), "--update", text(&page)]);
+    let judged = fs::read_to_string(&page).expect("the page");
+    for (text, code) in [
+        (judged.clone(), 0),
+        (judged.replace(", scheme", ",\n  scheme"), 0),
+        (judged.replace("at_least = 1", "at_least = 0"), 1),
+    ] {
+        fs::write(&page, &text).expect("a page");
+        assert_eq!(check().status.code(), Some(code), "{text}");
+    }
+    fs::write(&page, &made).expect("the page");
 
     // Another scenario, or another result.
     let other = run(&["--set", "host.rto_min=2ms"]);

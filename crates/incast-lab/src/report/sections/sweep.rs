@@ -8,6 +8,7 @@ use crate::{
     results::row::ALL,
     text::grid_point,
 };
+use incast_units::{Bytes, Rate, Time};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -31,7 +32,7 @@ const MOST_COMBINATIONS: usize = 6;
 
 /// Line charts over the axis with the most numbers; one group of charts for each combination of the others.
 pub fn section(results: &Results) -> Markup {
-    let Some(axis) = numeric_axis(&results.points) else { return html! {} };
+    let Some((axis, unit)) = numeric_axis(&results.points) else { return html! {} };
     let mut others: Vec<Point> = Vec::new();
     for point in &results.points {
         let mut rest = point.clone();
@@ -58,30 +59,46 @@ pub fn section(results: &Results) -> Markup {
             @for rest in &others {
                 @if !rest.is_empty() { h3 { (grid_point(rest)) } }
                 div.charts {
-                    @for (class, metric) in &drawn { (chart(results, &axis, rest, class, metric)) }
+                    @for (class, metric) in &drawn { (chart(results, (&axis, unit), rest, class, metric)) }
                 }
             }
         }
     }
 }
 
-/// The axis with the most distinct numbers, at least two, and nothing else.
-fn numeric_axis(points: &[Point]) -> Option<String> {
-    let mut best: Option<(usize, String)> = None;
-    for axis in points.first()?.keys() {
-        let numbers: Option<Vec<f64>> = points.iter().map(|point| point.get(axis).and_then(Value::as_f64)).collect();
-        let Some(mut numbers) = numbers else { continue };
-        numbers.sort_unstable_by(f64::total_cmp);
-        numbers.dedup();
-        if numbers.len() >= 2 && best.as_ref().is_none_or(|(most, _)| numbers.len() > *most) {
-            best = Some((numbers.len(), axis.clone()));
-        }
+/// A value of an axis as a number, and its unit: `"0.1bdp"`, `"100us"`, `"4MB"` and `"25Gbps"` are numbers, too.
+fn quantity(value: &Value) -> Option<(f64, &'static str)> {
+    let Some(text) = value.as_str() else { return value.as_f64().map(|number| (number, "")) };
+    if let Some(number) = text.strip_suffix("bdp") {
+        return Some((number.trim().parse().ok()?, "BDP"));
     }
-    best.map(|(_, axis)| axis)
+    let time = text.parse::<Time>().ok().map(|time| (time.as_secs_f64() * 1e6, "us"));
+    let bytes = || text.parse::<Bytes>().ok().map(|bytes| (bytes.get() as f64 / 1e3, "KB"));
+    let rate = || text.parse::<Rate>().ok().map(|rate| (rate.as_f64() / 1e9, "Gbps"));
+    time.or_else(bytes).or_else(rate)
 }
 
-fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &Metric) -> Markup {
+/// The axis with the most distinct numbers of one unit, at least two, and nothing else; and the unit.
+fn numeric_axis(points: &[Point]) -> Option<(String, &'static str)> {
+    let mut best: Option<(usize, String, &'static str)> = None;
+    for axis in points.first()?.keys() {
+        let numbers: Option<Vec<_>> = points.iter().map(|point| point.get(axis).and_then(quantity)).collect();
+        let Some(numbers) = numbers else { continue };
+        let unit = numbers.first()?.1;
+        let is_one = numbers.iter().all(|(_, other)| *other == unit);
+        let mut numbers: Vec<f64> = numbers.into_iter().map(|(number, _)| number).collect();
+        numbers.sort_unstable_by(f64::total_cmp);
+        numbers.dedup();
+        if is_one && numbers.len() >= 2 && best.as_ref().is_none_or(|(most, ..)| numbers.len() > *most) {
+            best = Some((numbers.len(), axis.clone(), unit));
+        }
+    }
+    best.map(|(_, axis, unit)| (axis, unit))
+}
+
+fn chart(results: &Results, (axis, of): (&str, &str), rest: &Point, class: &str, metric: &Metric) -> Markup {
     let unit = Unit::of(metric.name);
+    let space = if of.is_empty() { "" } else { " " };
     let mut curves = Vec::new();
     for (series, scheme) in results.schemes.iter().enumerate() {
         let shift = (series as f64 - (results.schemes.len() - 1) as f64 / 2.0) * SHIFT;
@@ -91,13 +108,13 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &Metr
             .filter(|row| row.is_pooled() && row.scheme == *scheme && row.class == class)
             .filter(|row| rest.iter().all(|(path, value)| row.grid.get(path) == Some(value)))
             .filter_map(|row| {
-                let x = row.grid.get(axis)?.as_f64()?;
+                let (x, _) = quantity(row.grid.get(axis)?)?;
                 let (value, bound) = value_or_bound(row, metric.name);
                 let interval = value.and(row.interval(metric.name));
                 let ends = interval.map(|Interval(low, high)| format!(" ({} to {})", unit.text(low), unit.text(high)));
                 let y = value.or(bound)?;
                 let sign = if value.is_none() { "≥ " } else { "" };
-                let note = format!("{scheme} at {x}: {sign}{}{}", unit.text(y), ends.unwrap_or_default());
+                let note = format!("{scheme} at {x}{space}{of}: {sign}{}{}", unit.text(y), ends.unwrap_or_default());
                 Some(Mark { at: (x, y), interval, at_least: value.is_none(), note })
             })
             .collect();
@@ -111,8 +128,9 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &Metr
         let rings: Vec<Mark> = published
             .filter(|claim| rest.iter().all(|(path, value)| claim.grid.get(path) == Some(value)))
             .filter_map(|claim| {
-                let x = claim.grid.get(axis)?.as_f64()?;
-                let note = format!("{scheme} at {x}: published {} {}", claim.relation, unit.text(claim.published));
+                let (x, _) = quantity(claim.grid.get(axis)?)?;
+                let note =
+                    format!("{scheme} at {x}{space}{of}: published {} {}", claim.relation, unit.text(claim.published));
                 Some(Mark { at: (x, claim.published), interval: None, at_least: false, note })
             })
             .collect();
@@ -134,7 +152,11 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &Metr
     plot(&Plot {
         title: format!("{}, {}", metric.title, of_class(class)),
         describe: describe.join("; "),
-        x: Axis::between(name, Unit::Number, all().map(|mark| mark.at.0)),
+        x: Axis::between(
+            &if of.is_empty() { name.to_owned() } else { format!("{name}, {of}") },
+            Unit::Number,
+            all().map(|mark| mark.at.0),
+        ),
         y: Axis::over(metric.title, unit, spacing, ends),
         curves,
     })
@@ -149,12 +171,20 @@ mod tests {
     fn the_axis_with_the_most_numbers_is_across() {
         let point = |value: Value| value.as_object().cloned().expect("an object");
         let points = [
-            point(json!({"a": 1, "load": 0.2, "delay": "1us"})),
-            point(json!({"a": 1, "load": 0.4, "delay": "2us"})),
-            point(json!({"a": 2, "load": 0.6, "delay": "3us"})),
+            point(json!({"a": 1, "load": 0.2, "sizes": "web"})),
+            point(json!({"a": 1, "load": 0.4, "sizes": "rpc"})),
+            point(json!({"a": 2, "load": 0.6, "sizes": "kv"})),
         ];
-        assert_eq!(numeric_axis(&points).as_deref(), Some("load"));
+        assert_eq!(numeric_axis(&points), Some(("load".to_owned(), "")));
         assert_eq!(numeric_axis(&[point(json!({"delay": "1us"}))]), None);
+        let pair = |a: &str, b: &str| numeric_axis(&[point(json!({"at": a})), point(json!({"at": b}))]);
+        for (a, b, unit) in
+            [("0.1bdp", "1bdp", "BDP"), ("900ns", "2us", "us"), ("4MB", "65KB", "KB"), ("25Gbps", "1Tbps", "Gbps")]
+        {
+            assert_eq!(pair(a, b), Some(("at".to_owned(), unit)), "{a} {b}");
+        }
+        assert_eq!((pair("0.1bdp", "4MB"), pair("1us", "1000ns"), pair("off", "1us")), (None, None, None));
+        assert_eq!(quantity(&json!("4MB")), Some((4_000.0, "KB")));
         assert_eq!(numeric_axis(&[Point::new()]), None);
     }
 }

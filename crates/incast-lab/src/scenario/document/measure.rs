@@ -32,21 +32,21 @@ pub struct Measure {
     pub fct_txt: Option<FctTxt>,
 }
 
-/// A part of something, written as `"2%"`.
+/// A part of something in hundredths, written as `"2%"`.
 #[derive(Clone, Copy, Debug, PartialEq, JsonSchema)]
 #[schemars(with = "String")]
 pub struct Percent(f64);
 
 impl Default for Percent {
     fn default() -> Self {
-        Self(0.02)
+        Self(2.0)
     }
 }
 
 impl Percent {
     /// As a part of one.
     pub fn part(self) -> f64 {
-        self.0
+        self.0 / 100.0
     }
     fn is_default(&self) -> bool {
         *self == Self::default()
@@ -55,7 +55,7 @@ impl Percent {
 
 impl Serialize for Percent {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&format!("{}%", self.0 * 100.0))
+        serializer.serialize_str(&format!("{}%", self.0))
     }
 }
 
@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for Percent {
         let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let percent = percent.filter(|percent| (0.0..100.0).contains(percent));
         let wrong = || serde::de::Error::custom(format!("found {text:?}, expected \"0%\" to below \"100%\""));
-        percent.map(|percent| Self(percent / 100.0)).ok_or_else(wrong)
+        percent.map(Self).ok_or_else(wrong)
     }
 }
 

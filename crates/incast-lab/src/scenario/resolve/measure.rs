@@ -32,35 +32,31 @@ pub struct SizeRow {
     pub range: SizeRange,
 }
 
+/// A flow of a class with flows of these sizes can be in the range.
+fn can_have(range: &SizeRange, sizes: Option<(u64, u64)>) -> bool {
+    sizes.is_some_and(|(least, most)| {
+        range.over.is_none_or(|over| over.get() < most) && range.upto.is_none_or(|upto| upto.get() >= least)
+    })
+}
+
 /// The rows of all ranges. Flows of different classes are different populations: no row has those of two.
 pub fn size_rows(document: &Document, traffic: &Traffic) -> Vec<SizeRow> {
-    let sizes: Vec<(u16, u64)> = match document.measure.sizes.iter().all(|range| range.class.is_some()) {
-        true => Vec::new(),
-        false => {
-            let all = traffic.generators.iter().flat_map(|generator| generator.sizes());
-            all.map(|(class, size)| (class, size.bytes)).collect()
-        }
-    };
+    let sizes = if document.measure.sizes.is_empty() { Vec::new() } else { traffic.class_sizes() };
     let mut rows = Vec::new();
     for range in &document.measure.sizes {
-        let wanted = |(class, name): (usize, &String)| {
-            let class = class as u16;
-            let is_it = match &range.class {
-                Some(wanted) => wanted == name,
-                None => sizes.iter().any(|(of, bytes)| *of == class && range.contains(*bytes)),
-            };
-            is_it.then_some(class)
+        let is_it = |(name, sizes): (&String, &Option<(u64, u64)>)| match &range.class {
+            Some(wanted) => wanted == name,
+            None => can_have(range, *sizes),
         };
-        let classes: Vec<u16> = traffic.classes.iter().enumerate().filter_map(wanted).collect();
+        let known = traffic.classes.iter().zip(&sizes);
+        let classes: Vec<(u16, &String)> =
+            known.enumerate().filter(|(_, one)| is_it(*one)).map(|(class, (name, _))| (class as u16, name)).collect();
         let row = |name: String, class| SizeRow { name, class, range: range.clone() };
         match classes[..] {
             // Sizes that no flow has: `check` says so.
             [] => rows.push(row(range.name.clone(), 0)),
-            [class] => rows.push(row(range.name.clone(), class)),
-            _ => rows.extend(classes.iter().map(|&class| {
-                let of = traffic.classes.get(usize::from(class)).map_or("", String::as_str);
-                row(format!("{of} {}", range.name), class)
-            })),
+            [(class, _)] => rows.push(row(range.name.clone(), class)),
+            _ => rows.extend(classes.iter().map(|(class, of)| row(format!("{of} {}", range.name), *class))),
         }
     }
     rows
@@ -116,21 +112,33 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
             return Err(here(Problem::value(over, format!("less than upto, {upto}")).under("over")));
         }
     }
+    // Of a range for several classes the names are made of theirs.
+    let mut names: Vec<String> = traffic.classes.clone();
+    for row in size_rows(document, traffic) {
+        if names.contains(&row.name) {
+            let what = format!("rows of {:?} would be named {:?}, as others are", row.range.name, row.name);
+            return Err(Problem::new(what).at(&keys!["measure", "sizes"]));
+        }
+        names.push(row.name);
+    }
     Ok(Probes { ports, rates, events: document.measure.traces, packets: None })
 }
 
 /// Sizes that no flow has.
 pub fn warnings(document: &Document, traffic: &Traffic) -> Vec<String> {
-    let Some((smallest, largest)) = traffic.size_range() else { return Vec::new() };
-    let is_empty = |sizes: &&SizeRange| {
-        sizes.over.is_some_and(|over| over.get() >= largest) || sizes.upto.is_some_and(|upto| upto.get() < smallest)
-    };
-    let none = document.measure.sizes.iter().filter(is_empty);
-    none.map(|sizes| {
-        let (name, least, most) = (&sizes.name, Bytes::new(smallest), Bytes::new(largest));
-        format!("measure.sizes {name:?}: no flow can have such a size; there are {least} to {most}")
-    })
-    .collect()
+    let rows = size_rows(document, traffic);
+    let sizes = if rows.is_empty() { Vec::new() } else { traffic.class_sizes() };
+    let empty = rows.iter().filter_map(|row| {
+        let (least, most) = sizes.get(usize::from(row.class)).copied().flatten()?;
+        (!can_have(&row.range, Some((least, most)))).then(|| {
+            let (class, least, most) = (&traffic.classes[usize::from(row.class)], Bytes::new(least), Bytes::new(most));
+            format!(
+                "measure.sizes {:?}: no flow of {class} can have such a size; there are {least} to {most}",
+                row.name
+            )
+        })
+    });
+    empty.collect()
 }
 
 fn which_ports(which: &[String], topology: &Topology) -> Result<Vec<(u32, u16)>, Problem> {

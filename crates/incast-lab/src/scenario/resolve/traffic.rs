@@ -61,12 +61,23 @@ impl Traffic {
         classes.filter_map(|class| self.classes.get(usize::from(class))).map(String::as_str).collect()
     }
 
-    /// The smallest and the largest flow that there can be; `None` where some do not end.
-    pub fn size_range(&self) -> Option<(u64, u64)> {
-        let ranges = self.generators.iter().map(|generator| generator.size_range());
-        let ranges: Vec<(u64, u64)> = ranges.collect::<Option<_>>()?;
-        let (least, most) = (ranges.iter().map(|range| range.0).min(), ranges.iter().map(|range| range.1).max());
-        least.zip(most)
+    /// The smallest and the largest flow that each class can have; `None` of one all of whose flows do not end.
+    pub fn class_sizes(&self) -> Vec<Option<(u64, u64)>> {
+        let mut ranges: Vec<Option<(u64, u64)>> = vec![None; self.classes.len()];
+        for generator in &self.generators {
+            let sizes = generator.sizes();
+            let is_one = sizes.windows(2).all(|pair| pair[0].0 == pair[1].0);
+            // Of a distribution `sizes` has what stands for its parts, not its ends.
+            let ends = generator.size_range().filter(|_| is_one);
+            for (class, size) in sizes {
+                let (low, high) = ends.unwrap_or((size.bytes, size.bytes));
+                if let Some(range) = ranges.get_mut(usize::from(class)) {
+                    let (least, most) = range.unwrap_or((low, high));
+                    *range = Some((least.min(low), most.max(high)));
+                }
+            }
+        }
+        ranges
     }
 }
 
