@@ -425,17 +425,21 @@ enum Live {
 
 /// Every flow ends within this time after the last fault.
 const PATIENCE: Time = Time::from_ms(100_000);
+/// Within this one where connections are opened over lossy links: a SYN waits for a second, and twice as long each time
+/// (RFC 6298, 5.5), so that the seventh that is lost is sent again after two minutes, the tenth after 17.
+const PATIENCE_WITH_SYN: Time = Time::from_ms(2_000_000);
 
 /// What has not ended when a scenario does gets more time.
 fn live(run: &Run, outcome: Outcome) -> Live {
     let Ok(mut config) = run.config(1) else { return Live::Excused("no configuration") };
     let (gives_up, lossy) =
         (config.host.give_up_after.is_some(), config.topology.cables.iter().any(|cable| cable.link.loss > 0.0));
+    let patience = if lossy && config.host.handshake { PATIENCE_WITH_SYN } else { PATIENCE };
     let goes_back = config.classes.iter().any(|class| class.recovery == Recovery::GoBackN);
     let last_event = config.link_events.iter().map(|event| event.at).max().unwrap_or(Time::ZERO);
     let mut outcome = outcome;
     if !outcome.complete {
-        config.end = config.end.saturating_add(PATIENCE);
+        config.end = config.end.saturating_add(patience);
         let (started, used) = (Instant::now(), cpu_time());
         let is_over = || started.elapsed() >= LONGEST && cpu_time() - used >= LONGEST;
         outcome = match simulate_observed(config, &mut |_| true, &is_over) {
@@ -462,7 +466,7 @@ fn live(run: &Run, outcome: Outcome) -> Live {
         return Live::Excused("a livelock of go-back-N where packets are dropped");
     }
     let open = outcome.flows.iter().filter(|flow| flow.acked.is_none()).count();
-    Live::Stuck(format!("{open} flows have not ended {PATIENCE} after the last fault"))
+    Live::Stuck(format!("{open} flows have not ended {patience} after the last fault"))
 }
 
 fn check(outcome: &Outcome, run: &Run, estimates: bool) -> Result<(), String> {
