@@ -12,7 +12,7 @@ use crate::{
         self, Better, Metric,
         statistics::{Interval, confidence, log_confidence},
     },
-    scenario::{Column, Percent},
+    scenario::{Column, Indifference},
     text::{grid_point, number},
 };
 use serde_json::{Map, Value};
@@ -70,7 +70,7 @@ pub struct Terms {
     /// The scheme that is always named; the first one if there is none.
     pub baseline: Option<String>,
     /// Parts below this do not count.
-    pub indifferent: Percent,
+    pub indifferent: Indifference,
 }
 
 /// A scheme that differs from the best, or may.
@@ -368,10 +368,10 @@ mod tests {
     }
 
     fn about(schemes: &[(&str, &[f64])]) -> Vec<Verdicts> {
-        about_parts(schemes, Percent::default())
+        about_parts(schemes, Indifference::default())
     }
 
-    fn about_parts(schemes: &[(&str, &[f64])], indifferent: Percent) -> Vec<Verdicts> {
+    fn about_parts(schemes: &[(&str, &[f64])], indifferent: Indifference) -> Vec<Verdicts> {
         let columns = vec![parse_column("fct_us.p99").expect("a column")];
         verdicts(&rows(schemes), &Terms { columns, indifferent, ..Terms::default() })
     }

@@ -15,7 +15,7 @@ pub mod tree;
 
 pub use document::{
     claim::{Bases, Claim},
-    measure::{Percent, SizeRange},
+    measure::{Indifference, SizeRange},
     table::Column,
 };
 pub use reference::{reference_markdown, schema};
@@ -78,7 +78,7 @@ pub struct Scenario {
     /// The scheme that every verdict names; the first one if there is none.
     pub baseline: Option<String>,
     /// What differs by less than this part is as good in a verdict.
-    pub indifferent: Percent,
+    pub indifferent: Indifference,
     /// Look at these before you trust the results.
     pub warnings: Vec<String>,
     /// The file as read.

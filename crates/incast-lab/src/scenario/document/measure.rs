@@ -21,8 +21,8 @@ pub struct Measure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
     /// Schemes that differ from the best by less than this part are as good in a verdict. Default: `"2%"`.
-    #[serde(default, skip_serializing_if = "Percent::is_default")]
-    pub indifferent: Percent,
+    #[serde(default, skip_serializing_if = "Indifference::is_default")]
+    pub indifferent: Indifference,
     /// Record each drop, mark, timeout and deflection (`events.parquet`).
     #[serde(default)]
     pub traces: bool,
@@ -32,18 +32,18 @@ pub struct Measure {
     pub fct_txt: Option<FctTxt>,
 }
 
-/// A part of something in hundredths, written as `"2%"`.
+/// Below which part a difference does not count, in hundredths: written as `"2%"`, which is the default.
 #[derive(Clone, Copy, Debug, PartialEq, JsonSchema)]
 #[schemars(with = "String")]
-pub struct Percent(f64);
+pub struct Indifference(f64);
 
-impl Default for Percent {
+impl Default for Indifference {
     fn default() -> Self {
         Self(2.0)
     }
 }
 
-impl Percent {
+impl Indifference {
     /// As a part of one.
     pub fn part(self) -> f64 {
         self.0 / 100.0
@@ -53,13 +53,13 @@ impl Percent {
     }
 }
 
-impl Serialize for Percent {
+impl Serialize for Indifference {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&format!("{}%", self.0))
     }
 }
 
-impl<'de> Deserialize<'de> for Percent {
+impl<'de> Deserialize<'de> for Indifference {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
