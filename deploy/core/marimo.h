@@ -110,6 +110,9 @@ struct marimo_config {
 #define MARIMO_LOSS 8u /* that reduction answered a loss */
 #define MARIMO_TIMEOUT 16u /* that reduction answered a timeout */
 
+/* Timeouts in a row without a packet with ECT acknowledged: ECN has failed. */
+#define MARIMO_ECT_TIMEOUTS 3u
+
 /**
  * struct marimo - state of one connection
  * @window: packets that may be in flight (Q16)
@@ -126,6 +129,8 @@ struct marimo_config {
  * @flags: MARIMO_STARTED and so on
  * @streak: epochs of growth since the last one without
  * @settling: epochs left that are not acted on
+ * @ect_timeouts: timeouts in a row without a packet with ECT acknowledged, at
+ *	most MARIMO_ECT_TIMEOUTS
  */
 struct marimo {
 	marimo_u32 window;
@@ -142,6 +147,7 @@ struct marimo {
 	marimo_u8 flags;
 	marimo_u8 streak;
 	marimo_u8 settling;
+	marimo_u8 ect_timeouts;
 };
 
 typedef char marimo_state_is_small[sizeof(struct marimo) <= 64 ? 1 : -1];
@@ -387,6 +393,7 @@ static inline void marimo_init(struct marimo *m, const struct marimo_config *c,
 	m->flags = 0;
 	m->streak = 0;
 	m->settling = 0;
+	m->ect_timeouts = 0;
 	marimo_open_epoch(m, 0);
 	if (c->slow_start)
 		m->flags = MARIMO_SLOW_START;
@@ -555,6 +562,32 @@ static inline void marimo_on_timeout(struct marimo *m,
 	marimo_reduced(m, c, next, MARIMO_TIMEOUT);
 	if (m->window < m->threshold)
 		m->flags |= MARIMO_SLOW_START;
+}
+
+/**
+ * marimo_on_ect_timeout() - a timer expired for a packet sent with ECT
+ * @m: the connection
+ *
+ * A path may pass the handshake and drop data for its ECT. Nothing is then
+ * acknowledged that could tell, so that timeouts have to (RFC 9000, section
+ * 13.4.2.1). It comes with marimo_on_timeout(), in either order.
+ *
+ * Return: whether ECN has failed: the connection is to go on without.
+ */
+static inline int marimo_on_ect_timeout(struct marimo *m)
+{
+	if (m->ect_timeouts < MARIMO_ECT_TIMEOUTS)
+		m->ect_timeouts++;
+	return m->ect_timeouts >= MARIMO_ECT_TIMEOUTS;
+}
+
+/**
+ * marimo_on_ect_acked() - a packet sent with ECT was acknowledged
+ * @m: the connection
+ */
+static inline void marimo_on_ect_acked(struct marimo *m)
+{
+	m->ect_timeouts = 0;
 }
 
 /**

@@ -71,6 +71,21 @@ enum marimo_tcp_doubt {
 #define MARIMO_TCP_LOSSES 8u
 #define MARIMO_TCP_TESTS 2u
 
+/*
+ * Who can, sends again without ECT from the second timeout in a row on, until
+ * the host has recovered (RFC 3168, section 6.1.5, has that for every
+ * retransmission; RFC 8257 has retransmissions marked as other packets are). If
+ * that comes through, and data with ECT then times out, it is the third.
+ */
+#define MARIMO_TCP_AGAIN_NOT_ECT 2u
+
+/* ECN field of what is sent: struct marimo_tcp_decision.codepoint. */
+enum marimo_tcp_codepoint {
+	MARIMO_TCP_SEND_ECT = 0,
+	MARIMO_TCP_SEND_CE = 1,
+	MARIMO_TCP_SEND_NOT_ECT = 2,
+};
+
 /* What is known of how the peer echoes CE: struct marimo_tcp.peer. */
 #define MARIMO_TCP_PEER_LATCHES 32u /* suspected: an error once in 2^32 */
 
@@ -157,7 +172,7 @@ _Static_assert(sizeof(struct marimo_tcp) <= 104, "a socket has 104 bytes");
  * @limited: the window held back data in the last window of data
  * @exact: the echo is exact by protocol (AccECN)
  * @restart: windows are to shrink while it is idle
- * @marks: the host can put CE on what it sends
+ * @marks: the host can set the ECN field of what it sends
  *
  * @receive_next is for marimo_tcp_init() only, @becomes for
  * marimo_tcp_on_state(), @idle, @timeout and @restart for
@@ -201,6 +216,7 @@ struct marimo_tcp_sample {
 #define MARIMO_TCP_DID_INIT 256u /* marimo_init(), window and threshold set */
 #define MARIMO_TCP_DID_RESIZE 512u /* first of all, windows: packets grew */
 #define MARIMO_TCP_DID_FAIL 1024u /* ECN has failed: another's connection */
+#define MARIMO_TCP_DID_FAIL_ECT 2048u /* as what has ECT does not arrive */
 
 /**
  * struct marimo_tcp_decision - what the socket is to be
@@ -209,7 +225,7 @@ struct marimo_tcp_sample {
  * @window: its congestion window
  * @threshold: its slow start threshold
  * @events: MARIMO_TCP_DID_ACK and so on
- * @mark: what it sends from now on is to carry CE
+ * @codepoint: enum marimo_tcp_codepoint, of data from now on
  */
 struct marimo_tcp_decision {
 	struct marimo_ack ack;
@@ -217,7 +233,7 @@ struct marimo_tcp_decision {
 	marimo_u32 window;
 	marimo_u32 threshold;
 	marimo_u32 events;
-	marimo_u32 mark;
+	marimo_u32 codepoint;
 };
 
 /**
@@ -407,6 +423,25 @@ static inline marimo_u32 marimo_tcp_prr(struct marimo_tcp *m,
 	return in->pipe + send;
 }
 
+/* Whether what is sent again after a timeout leaves without ECT. */
+static inline int marimo_tcp_again_not_ect(const struct marimo_tcp *m,
+					   const struct marimo_tcp_sample *in)
+{
+	return in->marks && m->core.ect_timeouts >= MARIMO_TCP_AGAIN_NOT_ECT;
+}
+
+/* The ECN field of what is sent in this state. */
+static inline marimo_u32
+marimo_tcp_codepoint(const struct marimo_tcp *m,
+		     const struct marimo_tcp_sample *in)
+{
+	if (in->state == MARIMO_TCP_LOSS && marimo_tcp_again_not_ect(m, in))
+		return MARIMO_TCP_SEND_NOT_ECT;
+	if (in->marks && (m->flags & MARIMO_TCP_DOUBT) == MARIMO_TCP_TESTING)
+		return MARIMO_TCP_SEND_CE;
+	return MARIMO_TCP_SEND_ECT;
+}
+
 /*
  * What the socket is to be, from the algorithm's window. After a timeout the
  * window starts at one packet, elsewhere the floor holds.
@@ -425,8 +460,7 @@ static inline void marimo_tcp_decide(struct marimo_tcp *m,
 	out->window = marimo_max(marimo_min(window, in->clamp), 1);
 	out->threshold = marimo_tcp_threshold(m);
 	out->pacing = marimo_tcp_pacing(m, in, out->window);
-	out->mark = in->marks &&
-		    (m->flags & MARIMO_TCP_DOUBT) == MARIMO_TCP_TESTING;
+	out->codepoint = marimo_tcp_codepoint(m, in);
 }
 
 static inline void marimo_tcp_set_doubt(struct marimo_tcp *m, marimo_u32 doubt)
@@ -457,6 +491,33 @@ static inline void marimo_tcp_doubt(struct marimo_tcp *m,
 		marimo_tcp_set_doubt(m, MARIMO_TCP_TEST);
 	else
 		marimo_tcp_suspect(m, MARIMO_TCP_LOSSES, out);
+}
+
+/*
+ * Packets were delivered. Of a host that has sent again without ECT, data sent
+ * after the timeout, or a mark, says that one with ECT was.
+ */
+static inline void marimo_tcp_arrived(struct marimo_tcp *m,
+				      const struct marimo_tcp_sample *in,
+				      marimo_u32 marked)
+{
+	if (marked || !marimo_tcp_again_not_ect(m, in) ||
+	    marimo_before(m->core.cut_end, in->una))
+		marimo_on_ect_acked(&m->core);
+}
+
+/*
+ * A timeout, before the algorithm is told. What has been sent again without
+ * ECT, and was not acknowledged either, says nothing about ECT.
+ */
+static inline void marimo_tcp_expired(struct marimo_tcp *m,
+				      const struct marimo_tcp_sample *in,
+				      struct marimo_tcp_decision *out)
+{
+	if (marimo_tcp_again_not_ect(m, in) && (m->core.flags & MARIMO_TIMEOUT))
+		return;
+	if (marimo_on_ect_timeout(&m->core))
+		out->events |= MARIMO_TCP_DID_FAIL | MARIMO_TCP_DID_FAIL_ECT;
 }
 
 /*
@@ -604,6 +665,7 @@ static inline void marimo_tcp_deliver(struct marimo_tcp *m,
 	if (!packets && in->una == m->una)
 		return;
 	if (packets) {
+		marimo_tcp_arrived(m, in, marked);
 		marked = marimo_tcp_test(m, in, marked, out);
 		marimo_tcp_judge(m, in, marked, out);
 	}
@@ -784,6 +846,7 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
 	    (in->state <= MARIMO_TCP_DISORDER || in->window > in->pipe + 1))
 		return 0;
 	marimo_tcp_deliver(m, c, table, in, out);
+	marimo_tcp_expired(m, in, out);
 	marimo_on_timeout(&m->core, c, in->next);
 	/* Of an episode, which may take many timeouts, one. */
 	if (expired)

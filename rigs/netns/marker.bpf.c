@@ -72,6 +72,7 @@ struct sk_buff {
  * @drop: share of data packets dropped, of 65536
  * @delay: share of data packets sent through the slow class, of 65536
  * @slow_class: that class
+ * @drop_ect: drop data that could be marked, but no SYN
  */
 struct port {
 	u32 threshold;
@@ -80,6 +81,7 @@ struct port {
 	u32 drop;
 	u32 delay;
 	u32 slow_class;
+	u32 drop_ect;
 };
 
 /**
@@ -199,7 +201,8 @@ int port(struct __sk_buff *skb)
 	if (packet.data && (packet.tos & ECN_MASK))
 		COUNT(at->ect);
 
-	if (packet.data && chance(port->drop)) {
+	if (packet.data && ((port->drop_ect && packet.tos & ECN_MASK) ||
+			    chance(port->drop))) {
 		COUNT(at->dropped);
 		return TC_ACT_SHOT;
 	}

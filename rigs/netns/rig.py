@@ -153,7 +153,7 @@ class Net:
     def set(self, **settings):
         """What the port does: the fields of struct port in marker.bpf.c."""
         self.port.update(settings)
-        fields = ["threshold", "mark_all", "strip", "drop", "delay", "slow_class"]
+        fields = ["threshold", "mark_all", "strip", "drop", "delay", "slow_class", "drop_ect"]
         values = {**dict.fromkeys(fields, 0), "slow_class": 0x1_0020, **self.port}
         data = b"".join(values[field].to_bytes(4, sys.byteorder) for field in fields)
         run("bpftool", "map", "update", "pinned", f"{MAPS}/ports", "key", 0, 0, 0, 0, "value", *data)
@@ -430,6 +430,20 @@ def case_stripped():
     return f"{counts['port']['stripped']} packets stripped, {counters['losses']} reductions for losses, complete"
 
 
+def case_ect_dropped():
+    """The handshake comes through with ECT, data does not: after three timeouts in a row it leaves without."""
+    with Net() as net, loaded():
+        net.set(drop_ect=1)
+        rows = net.play([(1, 0, 200_000, None), (2, 0, 200_000, None)])
+        counters = status()["bpf"]["counters"]
+        counts = net.counts()
+    check(counts["port"]["dropped"] > 0 and counts["receiver"]["ect"] == 0, f"{counts}")
+    check({row["congestion"] for row in rows} == {"reno"}, f"{rows}")
+    check(counters["fallbacks_ect"] == 2 and counters["fallbacks_echo"] == 0, f"{counters}")
+    slowest = max(row["end_ns"] - row["start_ns"] for row in rows)
+    return f"{counts['port']['dropped']} packets with ECT dropped; complete without after {slowest / 1e9:.1f} s"
+
+
 def case_all_marked():
     """CE on every packet: e is 1, windows go to the floor and stay there, the flow completes."""
     with Net(patient=True) as net, loaded(), trace() as entries:
@@ -591,6 +605,7 @@ CASES = {
     "unmodified": case_unmodified,
     "beside-cubic": case_beside_cubic,
     "stripped": case_stripped,
+    "ect-dropped": case_ect_dropped,
     "all-marked": case_all_marked,
     "loss": case_loss,
     "reordering": case_reordering,

@@ -71,6 +71,7 @@ class Connection:
         self.threshold = NEVER
         self.phase = "slow start" if self.c["slow_start"] else "avoidance"
         self.episode = None  # (cause, position at which it ends)
+        self.reduced_at = 0  # first position never sent at the last reduction
         self.gain = 0
         self.clean = 0  # epochs of growth in a row
         self.wait = 0
@@ -105,6 +106,7 @@ class Connection:
     def reduce_to(self, window, cause, following):
         self.window = window
         self.episode = (cause, following)
+        self.reduced_at = following
         self.phase = "avoidance"
         self.wait = self.c["settle"]
         self.hold()

@@ -306,7 +306,7 @@ static ALWAYS_INLINE int fall_back(struct sock *sk)
 }
 
 /*
- * ECN was negotiated, but marks are not echoed. The kernel sets ECT by what was
+ * ECN was negotiated, but marks are not echoed, or ECT is dropped. The kernel sets ECT by what was
  * negotiated, whatever the congestion control is; with this it also ends the
  * echo of the marks that arrive here.
  */
@@ -317,7 +317,10 @@ static ALWAYS_INLINE void check_ecn(struct sock *sk,
 
 	if (!(out->events & MARIMO_TCP_DID_FAIL) || !fall_back(sk))
 		return;
-	COUNT(fallbacks_echo, 1);
+	if (out->events & MARIMO_TCP_DID_FAIL_ECT)
+		COUNT(fallbacks_ect, 1);
+	else
+		COUNT(fallbacks_echo, 1);
 	tp->ecn_flags &= ~(TCP_ECN_OK | TCP_ECN_MODE_ACCECN);
 }
 

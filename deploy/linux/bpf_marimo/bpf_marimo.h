@@ -46,6 +46,7 @@ struct bpf_marimo_settings {
  * @fallbacks_syn: of @fallbacks, as their SYN was sent again
  * @fallbacks_echo: of @fallbacks, as eight losses came before any mark
  * @syns: SYNs that were sent again
+ * @fallbacks_ect: of @fallbacks, after three timeouts in a row
  */
 struct bpf_marimo_counters {
 	marimo_u64 opened;
@@ -70,6 +71,7 @@ struct bpf_marimo_counters {
 	marimo_u64 fallbacks_syn;
 	marimo_u64 fallbacks_echo;
 	marimo_u64 syns;
+	marimo_u64 fallbacks_ect;
 };
 
 /* What a record tells. */

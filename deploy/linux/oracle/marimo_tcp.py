@@ -33,7 +33,7 @@ import marimo as core  # noqa: E402
 
 ONE, WORD, NEVER = core.ONE, core.WORD, core.NEVER
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
-ACK, LOST, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, SUSPECT, INIT, RESIZE, FAIL = (1 << bit for bit in range(11))
+ACK, LOST, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, SUSPECT, INIT, RESIZE, FAIL, FAIL_ECT = (1 << bit for bit in range(12))
 INFINITE = 0x7FFFFFFF
 
 FIELDS = [
@@ -41,7 +41,7 @@ FIELDS = [
     "clamp", "mss", "srtt", "receive_next", "idle", "timeout", "state", "becomes", "limited", "exact", "restart", "marks",
 ]
 DECISION = [
-    "decided", "window", "threshold", "pacing", "events", "core_window", "core_threshold", "rho", "bundle", "latched", "mark",
+    "decided", "window", "threshold", "pacing", "events", "core_window", "core_threshold", "rho", "bundle", "latched", "codepoint",
 ]
 
 
@@ -185,7 +185,32 @@ class Doubt:
         return 0, not self.seen and self.one_more(2)
 
     def marks(self, now):
-        return int(bool(now["marks"]) and isinstance(self.test, tuple) and self.test[0] == "under way")
+        return bool(now["marks"]) and isinstance(self.test, tuple) and self.test[0] == "under way"
+
+
+class Ect:
+    """Whether data with ECT arrives at all, by timeouts in a row (RFC 9000, section 13.4.2.1).
+
+    Who can sends again without ECT from the second one on: a timeout of that is none of ECT's, and what it repairs does
+    not end the row. Data that is sent after the reduction has ECT again.
+    """
+
+    def __init__(self):
+        self.row = 0
+
+    def without(self, now):
+        return self.row >= 2 and bool(now["marks"])
+
+    def arrived(self, now, marked, reduced_at):
+        if marked or not self.without(now) or core.ahead(now["una"], reduced_at):
+            self.row = 0
+
+    def timeout(self, now, unrepaired):
+        """Returns whether ECN has failed; `unrepaired`: what an earlier timeout sent again has not all arrived."""
+        if self.without(now) and unrepaired:
+            return False
+        self.row = min(self.row + 1, 3)
+        return self.row == 3
 
 
 class Tcp:
@@ -207,7 +232,7 @@ class Tcp:
         self.saved, self.expired, self.safe = None, False, False
         self.cwr = now["next"]
         self.mss = min(now["mss"], 65535)
-        self.doubt = Doubt()
+        self.doubt, self.ect = Doubt(), Ect()
 
     def resize(self, now):
         """As many bytes in fewer packets, to 1/65536; windows hold one packet."""
@@ -244,8 +269,15 @@ class Tcp:
         return [
             1, window if window >= least else min(least, max(now["clamp"], 1)),
             INFINITE if threshold == NEVER else max(threshold // ONE, 2), pacing, events, *self.state(),
-            1 if self.core.window < 5 * ONE else 2, int(self.peer.evidence >= Peer.NEEDED), self.doubt.marks(now),
+            1 if self.core.window < 5 * ONE else 2, int(self.peer.evidence >= Peer.NEEDED), self.codepoint(now, state),
         ]
+
+    def codepoint(self, now, state):
+        """0 is ECT, 1 CE, 2 neither."""
+        if state == LOSS and self.ect.without(now):
+            return 2
+        return int(self.doubt.marks(now))
+
 
     def state(self):
         return [self.core.window, self.core.threshold, self.core.estimator.rho]
@@ -263,6 +295,7 @@ class Tcp:
             return events
         events += ACK
         if packets:
+            self.ect.arrived(now, marked, self.core.reduced_at)
             marked, failed = self.doubt.ack(now, marked)
             events += FAIL if failed else 0
             events += SUSPECT if self.peer.look(marked, now, self.una) else 0
@@ -315,6 +348,9 @@ class Tcp:
         if not (announced or old == LOSS or (old in (CWR, RECOVERY) and collapsed)):
             return self.nothing()
         events = self.deliver(now)
+        episode = self.core.episode
+        if self.ect.timeout(now, episode is not None and episode[0] == "timeout"):
+            events |= FAIL + FAIL_ECT
         self.core.on_timeout(now["next"])
         if announced and self.doubt.loss(now):
             events |= FAIL
@@ -524,6 +560,22 @@ class Flow:
         self.s["becomes"] = OPEN
         self.take(self.w.event("a", self.s))
 
+    def drop_ect(self, times):
+        """Whoever sends ECT hears nothing; what is sent without is repaired, up to what was sent before."""
+        for _ in range(times):
+            self.send()
+            for _ in range(2):
+                if self.s["state"] <= DISORDER:
+                    self.w.event("x")
+                self.s["pipe"] = 0
+                self.becomes(LOSS)
+                if self.w.decided[-1] != 2:
+                    continue
+                while self.s["flight"]:
+                    self.ack(min(2, self.s["flight"]), 0)
+                self.becomes(OPEN)
+                break
+
     def expire(self, times=1, undo=False, grow=None):
         self.send()
         for _ in range(times):
@@ -665,6 +717,20 @@ def vectors():
             flow.lose(1)
         flow.rounds(1, 0.5)
         flow.lose(1)
+        # Data with ECT is dropped: who can sends again without; an outage; and a path that is whole again.
+        for marks in (0, 1):
+            flow = Flow(writer, rng, start=900, marks=marks)
+            flow.rounds(1, 0.2)
+            flow.drop_ect(3)
+            flow.rounds(1, 0)
+            flow = Flow(writer, rng, start=900, marks=marks)
+            flow.expire(times=2)
+            flow.rounds(2, 0.3)
+            flow.expire(times=5)
+            flow.rounds(1, 0)
+            flow.expire(times=2)
+            flow.lose(2)
+            flow.expire()
         # The receiver: CE in runs of every length, with and without an acknowledgement that waits.
         writer.event("n", flow.s)
         at, ce = rng.randrange(WORD), 0
@@ -683,7 +749,8 @@ def vectors():
 # See golden.py. Together they run every line of the oracle.
 SAMPLE = [
     (2, 5, 88), (2, 6, 37),  # losses before any mark: tests without an echo
-    (3, 8, 14),  # the receiver
+    (3, 8, 40), (3, 10, 60),  # data with ECT that is dropped
+    (3, 12, 14),  # the receiver
     (4, 2, 2), (5, 0, 16), (5, 2, 6), (6, 0, 6), (6, 1, 2), (6, 2, 14), (7, 1, 3), (7, 2, 16), (8, 2, 15), (10, 0, 5),
     (10, 2, 2), (11, 0, 2), (11, 2, 7), (14, 2, 45),  # recovery, timeouts, undo, idle, packets that grow
 ]

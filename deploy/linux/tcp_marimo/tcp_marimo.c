@@ -132,6 +132,7 @@ struct marimo_f {
  * @fallbacks: connections without ECN, left to Reno
  * @fallbacks_syn: of these, as their SYN was sent again, which asks for none
  * @fallbacks_echo: of these, as marks were not echoed
+ * @fallbacks_ect: of these, as what was sent with ECT was not acknowledged
  * @syns: SYNs that were sent again, without ECT
  * @latched: how often a peer came to seem to echo as RFC 3168 says
  * @tables: tables accepted
@@ -143,6 +144,7 @@ struct marimo_counters {
 	atomic_t fallbacks;
 	atomic_t fallbacks_syn;
 	atomic_t fallbacks_echo;
+	atomic_t fallbacks_ect;
 	atomic_t syns;
 	atomic_t latched;
 	atomic_t tables;
@@ -173,7 +175,7 @@ static inline void tcp_snd_cwnd_set(struct tcp_sock *tp, u32 window)
 #endif
 
 /*
- * Whether CE that a socket is given is sent. Newer kernels set ECT(0) with each
+ * Whether the ECN field that a socket is given is sent. Newer kernels set ECT(0) with each
  * segment of data, whatever was set before.
  */
 #ifdef MARIMO_HAVE_ECN_XMIT_CLEARS
@@ -246,14 +248,23 @@ static void marimo_sample(const struct sock *sk, struct marimo_tcp_sample *in)
 	in->marks = MARIMO_CAN_MARK;
 }
 
-/* CE on what is sent from now on, or ECT(0) again. */
-static void marimo_set_mark(struct sock *sk, bool mark)
+/* What is sent from now on: CE, ECT(0), or neither. */
+static void marimo_set_codepoint(struct sock *sk, u32 codepoint)
 {
-	if (mark == INET_ECN_is_ce(inet_sk(sk)->tos))
+	static const u8 field[] = {
+		[MARIMO_TCP_SEND_ECT] = INET_ECN_ECT_0,
+		[MARIMO_TCP_SEND_CE] = INET_ECN_CE,
+		[MARIMO_TCP_SEND_NOT_ECT] = INET_ECN_NOT_ECT,
+	};
+
+	if (!MARIMO_CAN_MARK ||
+	    (inet_sk(sk)->tos & INET_ECN_MASK) == field[codepoint])
 		return;
 	INET_ECN_dontxmit(sk);
+	if (codepoint == MARIMO_TCP_SEND_NOT_ECT)
+		return;
 	INET_ECN_xmit(sk);
-	if (!mark)
+	if (codepoint == MARIMO_TCP_SEND_ECT)
 		return;
 	inet_sk(sk)->tos |= INET_ECN_CE;
 #if IS_ENABLED(CONFIG_IPV6)
@@ -292,7 +303,7 @@ static void marimo_apply(struct sock *sk, const struct marimo_tcp_decision *out)
 	tcp_snd_cwnd_set(tp, out->window);
 	tp->snd_ssthresh = out->threshold;
 	marimo_set_pacing(sk, out->pacing);
-	marimo_set_mark(sk, out->mark);
+	marimo_set_codepoint(sk, out->codepoint);
 }
 
 /*
@@ -363,7 +374,7 @@ static void marimo_tcp_release(struct sock *sk)
 		return;
 	atomic_dec(&marimo_counters.connections);
 	/* The next congestion control would go on with what a test set. */
-	marimo_set_mark(sk, false);
+	marimo_set_codepoint(sk, MARIMO_TCP_SEND_ECT);
 }
 
 /* Leaves a connection whose ECN has failed. */
@@ -372,7 +383,10 @@ static void marimo_check_ecn(struct sock *sk,
 {
 	if (likely(!(out->events & MARIMO_TCP_DID_FAIL)))
 		return;
-	atomic_inc(&marimo_counters.fallbacks_echo);
+	if (out->events & MARIMO_TCP_DID_FAIL_ECT)
+		atomic_inc(&marimo_counters.fallbacks_ect);
+	else
+		atomic_inc(&marimo_counters.fallbacks_echo);
 	marimo_tcp_release(sk);
 	marimo_forget_ecn(sk);
 	marimo_fall_back(sk);
@@ -844,11 +858,12 @@ static ssize_t counters_show(MARIMO_CONST struct module_attribute *attribute,
 			     struct module_kobject *kobject, char *page)
 {
 	return sysfs_emit(page,
-			  "connections %d\nfallbacks %d\nfallbacks_syn %d\nfallbacks_echo %d\nsyns %d\nlatched %d\ntables %d\nrefused %d\nstarts %d\n",
+			  "connections %d\nfallbacks %d\nfallbacks_syn %d\nfallbacks_echo %d\nfallbacks_ect %d\nsyns %d\nlatched %d\ntables %d\nrefused %d\nstarts %d\n",
 			  atomic_read(&marimo_counters.connections),
 			  atomic_read(&marimo_counters.fallbacks),
 			  atomic_read(&marimo_counters.fallbacks_syn),
 			  atomic_read(&marimo_counters.fallbacks_echo),
+			  atomic_read(&marimo_counters.fallbacks_ect),
 			  atomic_read(&marimo_counters.syns),
 			  atomic_read(&marimo_counters.latched),
 			  atomic_read(&marimo_counters.tables),

@@ -17,7 +17,7 @@ static u64 expected[RESULTS];
 
 static const char *const names[RESULTS] = {
 	"decided", "window", "threshold", "pacing", "events", "core window",
-	"core threshold", "rho", "bundle", "latched", "mark",
+	"core threshold", "rho", "bundle", "latched", "codepoint",
 };
 
 static void equals(void)
@@ -84,7 +84,7 @@ static void compare_decision(u32 decided, const struct marimo_tcp_decision *out)
 	found[7] = state.core.rho;
 	found[8] = marimo_tcp_min_tso_segs(&state);
 	found[9] = (u32)marimo_tcp_latched(&state);
-	found[10] = decided ? out->mark : 0;
+	found[10] = decided ? out->codepoint : 0;
 	equals();
 	for (i = 0; i < RESULTS; i++) {
 		expected[i] = number64(expected[i]);

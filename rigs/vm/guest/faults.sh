@@ -387,6 +387,7 @@ fault_churn() {
 fault_lost_syn() { handshake_lost_syn; }
 fault_keeps_ecn() { handshake_keeps_ecn; }
 fault_ect_dropped() { handshake_ect_dropped; }
+fault_ect_data() { handshake_ect_data; }
 fault_ect_syn_ack() { handshake_ect_syn_ack; }
 fault_cookies() {
     # Newer kernels let no socket send CE: losses are counted, of which long flows have enough.
@@ -421,7 +422,7 @@ fault_reload() {
 grep -v '^#' /rig/marimo-f.table >/tmp/shipped
 table_file /tmp/steep 39322 614
 module_loads
-for _fault in ${FAULTS:-bleached without-ecn all-marked loss reordering late limited mtu mtu-probe mute latched beside offloads swap killed churn lost-syn keeps-ecn ect-dropped ect-syn-ack cookies reload}; do
+for _fault in ${FAULTS:-bleached without-ecn all-marked loss reordering late limited mtu mtu-probe mute latched beside offloads swap killed churn lost-syn keeps-ecn ect-dropped ect-data ect-syn-ack cookies reload}; do
     fault "$_fault"
 done
 module_unloads

@@ -36,6 +36,16 @@ handshake_ect_dropped() {
     check "every connection fell back for its SYN" [ "$(told fallbacks_syn)" -eq 4 ]
 }
 
+# SYNs come through with ECT, data does not: timeouts have to tell.
+handshake_ect_data() {
+    tell fallbacks_ect
+    on_the_way 'ip daddr 10.9.200.2 tcp flags & syn == 0 ip length > 100 ip ecn != not-ect counter name touched drop'
+    play ect-data 200000
+    check "data with ECT was dropped" [ "$(touched)" -ge 12 ]
+    intact
+    check "every sender fell back for that" [ "$(told fallbacks_ect)" -eq 4 ]
+}
+
 # Somebody drops each SYN-ACK that is ECT. The kernel sends those of a listener that chose the law by itself so, each
 # time, and asks no law: nobody connects. Those of a listener that has it by a route are not ECT.
 handshake_ect_syn_ack() {

@@ -136,7 +136,7 @@ if operated && status_of && contains /out/status '"lacking": null'; then
     network_down
     . /rig/handshake.sh
     total() { marimoctl status --json | sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p"; }
-    for handshake in lost_syn keeps_ecn ect_dropped ect_syn_ack "cookies 12000000 1"; do
+    for handshake in lost_syn keeps_ecn ect_dropped ect_data ect_syn_ack "cookies 12000000 1"; do
         network 4
         receiver bpf_marimo
         # shellcheck disable=SC2086 # a name and its argument

@@ -97,6 +97,7 @@ pub struct Counters {
     pub fallbacks_syn: u64,
     pub fallbacks_echo: u64,
     pub syns: u64,
+    pub fallbacks_ect: u64,
 }
 
 /// How many numbers [`Counters`] has.

@@ -291,7 +291,10 @@ extern struct net mock_net;
 #define inet_csk(sk) ((struct inet_connection_sock *)(sk))
 #define inet_csk_ca(sk) ((void *)inet_csk(sk)->icsk_ca_priv)
 #define sock_net(sk) ((void)(sk), &mock_net)
+#define INET_ECN_NOT_ECT 0
+#define INET_ECN_ECT_0 2
 #define INET_ECN_CE 3
+#define INET_ECN_MASK 3
 #define INET_ECN_is_ce(tos) (((tos) & 3) == 3)
 static inline struct ipv6_pinfo *inet6_sk(const struct sock *sk)
 {

@@ -169,7 +169,7 @@ static void test_ecn_is_tested_after_a_loss(void)
 		marimo.release(sk);
 		EQUAL(mock_ect(tp), 2);
 		atomic_inc(&marimo_counters.connections);
-		marimo_set_mark(sk, true);
+		marimo_set_codepoint(sk, MARIMO_TCP_SEND_CE);
 		if (family == AF_INET6)
 			EQUAL(mock_ipv6.tclass & 3, 3);
 		for (count = fill(tp); count; count--) {
@@ -221,17 +221,67 @@ static void test_ecn_that_fails(void)
 	EQUAL(atomic_read(&marimo_counters.connections), connections);
 }
 
-/* Timeouts of one episode are one loss. */
+/* Of timeouts in a row two have ECT, where what is sent again can be without. */
 static void test_an_outage_says_little_of_ecn(void)
 {
 	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
 	u32 i;
 
 	rounds(tp, 1, never);
-	for (i = 0; i < 6; i++)
+	for (i = 0; i < (MARIMO_CAN_MARK ? 6 : 2); i++)
 		timeout(tp);
 	CHECK(tp->icsk.icsk_ca_ops == &marimo);
+	EQUAL(state(tp)->core.ect_timeouts, 2);
 	EQUAL(state(tp)->run_bits, MARIMO_CAN_MARK ? 0 : 1);
+	/* It is over. */
+	tp->lost_out = 0;
+	acknowledge(tp, tp->packets_out, false);
+	set_state(tp, TCP_CA_Open);
+	rounds(tp, 1, never);
+	EQUAL(state(tp)->core.ect_timeouts, 0);
+	for (i = 0; i < 2; i++)
+		timeout(tp);
+	CHECK(tp->icsk.icsk_ca_ops == &marimo);
+	close_socket(tp);
+}
+
+/* The handshake came through with ECT, data does not. */
+static void test_data_with_ect_is_dropped(void)
+{
+	int failed = atomic_read(&marimo_counters.fallbacks_ect);
+	int echo = atomic_read(&marimo_counters.fallbacks_echo);
+	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
+	struct sock *sk = (struct sock *)tp;
+
+	sk->sk_family = AF_INET6;
+	fill(tp);
+	timeout(tp);
+	EQUAL(mock_ect(tp), 2);
+	timeout(tp);
+	if (MARIMO_CAN_MARK) {
+		/* What is sent again has none, and arrives. */
+		EQUAL(mock_ect(tp), 0);
+		EQUAL(mock_ipv6.tclass & 3, 0);
+		acknowledge(tp, 4, false);
+		EQUAL(mock_ect(tp), 0);
+		tp->lost_out = 0;
+		acknowledge(tp, tp->packets_out, false);
+		set_state(tp, TCP_CA_Open);
+		control(tp, 0);
+		EQUAL(mock_ect(tp), 2);
+		EQUAL(mock_ipv6.tclass & 3, 2);
+		fill(tp);
+	}
+	CHECK(tp->icsk.icsk_ca_ops == &marimo);
+	timeout(tp);
+	CHECK(tp->icsk.icsk_ca_ops == &marimo_reno);
+	EQUAL(atomic_read(&marimo_counters.fallbacks_ect), failed + 1);
+	EQUAL(atomic_read(&marimo_counters.fallbacks_echo), echo);
+	tp->lost_out = 0;
+	acknowledge(tp, tp->packets_out, false);
+	set_state(tp, TCP_CA_Open);
+	fill(tp);
+	EQUAL(mock_ect(tp), 0);
 	close_socket(tp);
 }
 
@@ -258,5 +308,6 @@ static void run_life(void)
 #endif
 	RUN(test_ecn_that_fails);
 	RUN(test_an_outage_says_little_of_ecn);
+	RUN(test_data_with_ect_is_dropped);
 	RUN(test_the_kernel_tells_of_starts);
 }

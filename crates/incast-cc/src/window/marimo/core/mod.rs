@@ -167,6 +167,7 @@ struct State {
     flags: u8,
     streak: u8,
     settling: u8,
+    ect_timeouts: u8,
 }
 
 /// A configuration and a table that fit each other and leave the core nothing to divide by zero: what connections
