@@ -22,7 +22,7 @@ rm -rf "$out"
 root=$out/root
 install -D -m 755 "$program" "$root/usr/bin/marimoctl"
 strip --strip-unneeded "$root/usr/bin/marimoctl"
-for unit in marimo.service marimo-default.service marimo-metrics.service marimo-metrics.timer; do
+for unit in marimo.service marimo-default.service marimo-watch.service marimo-metrics.service marimo-metrics.timer; do
     install -D -m 644 "$here/package/$unit" "$root/lib/systemd/system/$unit"
 done
 for services in marimo.service.d marimo-.service.d; do

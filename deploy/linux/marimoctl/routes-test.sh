@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What marimoctl does to routes, on this kernel, in namespaces of its own: tables, nexthop objects and groups, several next hops
-# of both families, routes that expire or were advertised, changes by others, kills between any two messages; and who may hold
-# its lock or lead its files elsewhere. Marimo need not be loaded: --name takes any congestion control.
+# of both families, routes that expire or were advertised, changes by others, kills between any two messages, next hops that are
+# dead; routes that others make anew, and the watcher; other namespaces; and who may hold its lock or lead its files elsewhere. Marimo need not be loaded: --name takes any congestion control.
 # usage: deploy/linux/marimoctl/routes-test.sh [--verbose]
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -140,7 +140,7 @@ dumps_as before "bad input"
 
 # A message that the kernel refuses in the middle: those before it are taken back.
 code=0
-strace -f -o /dev/null -e trace=sendto -e inject=sendto:error=EPERM:when=8 "$marimoctl" "${enable[@]}" >said 2>&1 || code=$?
+strace -f -o /dev/null -e trace=sendto -e inject=sendto:error=EPERM:when=10 "$marimoctl" "${enable[@]}" >said 2>&1 || code=$?
 [ "$code" = 1 ] && grep -q "nothing was changed" said || fault "a refusal in the middle: exit code $code: $(cat said)"
 dumps_as before "a refusal in the middle"
 says 0 "nothing to undo" rollback
@@ -199,6 +199,7 @@ ip -n peer link set c1 up
 ip -n peer route add 10.17.9.0/24 dev c0
 ping -c 1 -W 1 -M do -s 1350 10.17.9.9 >/dev/null 2>&1 || true
 [[ $(ip route get 10.17.9.9) == *"mtu 1300"* ]] || fault "no path MTU was learned"
+says 0 "10.17.0.0/16 table main: the path to 10.17.9.9/32 has MTU 1300, which the kernel has forgotten" enable --name cubic 10.17.0.0/16
 says 0 "as before" rollback
 dumps_as before "rollback beside a path MTU"
 ip route flush cache
@@ -210,6 +211,90 @@ says 1 "10.17.0.0/16 table main: there are several routes of its metric now" rol
 ip route del 10.17.0.0/16 via 10.1.0.9
 says 0 "10.17.0.0/16 table main: congestion control none, as before" rollback
 dumps_as before "rollback when the other route is gone"
+
+# What the kernel will not take back now is kept, and given back when it takes it: a dead next hop of several, of both families,
+# and a gateway whose connected route is gone.
+ip link add c0 type veth peer name c1
+ip link set c0 up
+ip link set c1 up
+ip addr add 10.3.0.1/24 dev c0
+ip -6 addr add fd30::1/64 dev c0 nodad
+ip route add 10.70.0.0/16 nexthop via 10.1.0.2 nexthop via 10.3.0.2
+ip -6 route add fd70::/64 nexthop via fd00::2 dev a0 nexthop via fd30::2 dev c0
+ip route add 10.71.0.0/16 via 10.3.0.2
+more=(10.70.0.0/16 fd70::/64 10.71.0.0/16)
+dump >whole
+"$marimoctl" enable --name reno "${more[@]}" 10.9.0.0/16 >/dev/null
+ip link set c0 down
+says 1 "10.70.0.0/16 table main: the kernel refuses: " rollback
+[ "$(dump | grep -c "congctl reno")" -ge 2 ] || fault "no route was left"
+ip route show 10.9.0.0/16 | grep -q "congctl cubic" || fault "the others were not given back"
+says 0 '"due": [' status --json
+says 0 "marimo_routes_due 2" metrics
+"$marimoctl" status | grep -q "route 10.70.0.0/16 table main: to be given back" || fault "status does not say what is left"
+ip link set c0 up
+ip -6 addr add fd30::1/64 dev c0 nodad 2>/dev/null || true
+# By whatever command comes next, even one that is refused.
+for _ in $(seq 30); do
+    "$marimoctl" enable --name reno --table 77 10.17.0.0/16 >/dev/null
+    ip route show 10.70.0.0/16 | grep -q congctl || break
+    sleep 0.2
+done
+[ "$(ip route show 10.70.0.0/16 | grep -c congctl)" = 0 ] || fault "the next command did not give back what was due"
+"$marimoctl" rollback >/dev/null
+ip route replace 10.71.0.0/16 via 10.3.0.2
+ip -6 route replace fd70::/64 nexthop via fd00::2 dev a0 nexthop via fd30::2 dev c0
+dumps_as whole "routes that were given back late"
+"$marimoctl" enable --name reno 10.71.0.0/16 >/dev/null
+ip route del 10.3.0.0/24
+says 1 "Nexthop has invalid gateway" rollback
+ip route add 10.3.0.0/24 dev c0 proto kernel scope link src 10.3.0.1
+says 0 "10.71.0.0/16 table main: congestion control none, as before" rollback
+dumps_as whole "a gateway that was gone"
+# A route that is refused as it is, is not said to be changed.
+ip link set c1 down
+ip link set c0 down
+says 1 "nothing was changed" enable --name reno 10.9.0.0/16 10.70.0.0/16
+ip route show 10.9.0.0/16 | grep -q "congctl cubic" || fault "enable that was refused has changed another route"
+ip link del c0
+ip route flush 10.70.0.0/16
+ip -6 route flush fd70::/64
+dumps_as before "dead next hops"
+
+# Routes that others make anew come back as they were enabled, or are only reported; what somebody has chosen stays.
+"$marimoctl" watch >watched 2>&1 &
+watcher=$!
+seen() { for _ in $(seq 60); do grep -qF -- "$1" watched && return; sleep 0.1; done; fault "the watcher does not say \"$1\": $(cat watched)"; }
+for _ in $(seq 50); do "$marimoctl" metrics | grep -qx "marimo_watched 1" && break; sleep 0.1; done
+says 0 "marimo_watched 1" metrics
+says 1 "another marimoctl watches this network namespace" watch
+"$marimoctl" enable --name reno 10.17.0.0/16 10.7.0.0/16 >/dev/null
+"$marimoctl" enable --name reno --watch=report 10.9.0.0/16 >/dev/null
+sleep 1.5
+ip route change 10.17.0.0/16 via 10.1.0.3
+ip route change 10.9.0.0/16 nhid 6 mtu lock 1400
+ip route change 10.7.0.0/16 congctl cubic nexthop via 10.1.0.2 weight 1 nexthop via 10.1.0.3 weight 3
+seen "10.17.0.0/16 table main: has come back without reno, which it has again"
+seen "10.9.0.0/16 table main: has come back without reno"
+seen "10.7.0.0/16 table main: has been given another congestion control, which stays"
+ip route show 10.17.0.0/16 | grep -q "via 10.1.0.3 .*congctl reno" || fault "the watcher did not put a route back"
+ip route show 10.9.0.0/16 | grep -q congctl && fault "the watcher put back what it was to report"
+says 0 "marimo_route_drifts_total 2" metrics
+says 0 "marimo_route_restores_total 1" metrics
+says 0 "marimo_routes_drifted 1" metrics
+says 0 "10.7.0.0/16 table main: left with cubic" rollback
+kill "$watcher"
+wait "$watcher" 2>/dev/null || true
+says 0 "marimo_watched 0" metrics
+ip route change 10.17.0.0/16 via 10.1.0.2
+ip route change 10.9.0.0/16 nhid 5 mtu lock 1400 congctl cubic
+ip route change 10.7.0.0/16 nexthop via 10.1.0.2 weight 1 nexthop via 10.1.0.3 weight 3
+dumps_as before "the watcher"
+
+# What cannot be done from inside of other namespaces is said.
+code=0
+said=$(unshare --user --map-root-user "$marimoctl" status 2>&1) || code=$?
+[ "$code" = 1 ] && [[ $said == *"not that of a user namespace"* ]] || fault "in a user namespace: exit code $code: $said"
 
 # What others set since is what a second enable keeps.
 "$marimoctl" enable --name reno 10.17.0.0/16 >/dev/null

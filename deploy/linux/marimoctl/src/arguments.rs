@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::journal::Watch;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -29,6 +30,8 @@ pub enum Command {
     Enable(Enable),
     /// New connections use Marimo no more: undoes every `enable`.
     Rollback(Rollback),
+    /// Keeps routes as `enable` left them, when others make them anew; runs until it is ended.
+    Watch,
     /// Status in the text format of Prometheus.
     Metrics(Metrics),
 }
@@ -130,6 +133,9 @@ pub struct Enable {
     /// Which form [default: bpf_marimo if it is loaded, else marimo, the module's]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// What `watch` does when one of these routes comes back without it
+    #[arg(long, value_enum, default_value_t)]
+    pub watch: Watch,
 }
 
 /// `marimoctl rollback`.

@@ -6,12 +6,14 @@
 //!     active             which of the two is read
 //!     counters, trace    what happened
 //!     settings           configuration, read-only
+//!     layout-2           an empty folder: which version of all this; 1 has none
 //!     link               the registration: made last, so that a folder without it is a leftover
 //! ```
 
 use crate::{
     failure::{Failure, Outcome, While},
     layout::{Counters, Knots, Plain, Settings},
+    view,
 };
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, PrintLevel, ProgramType,
@@ -42,6 +44,14 @@ pub const MAPS: [(&str, &str); 6] = [
     ("trace", "trace"),
     ("settings", SETTINGS_MAP),
 ];
+
+/// The version of what is pinned: it changes with the structures in `layout.rs` and with the names of the pins.
+pub const LAYOUT: u32 = 2;
+
+/// Name of the folder that tells the version.
+pub fn layout_pin(layout: u32) -> PathBuf {
+    pin(&format!("layout-{layout}"))
+}
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
@@ -194,6 +204,7 @@ pub fn mount() -> Outcome {
     if magic == BPF_FS_MAGIC {
         return Ok(());
     }
+    view::may_mount()?;
     let kind = CString::new("bpf").expect("no zero in it");
     // SAFETY: three strings of C; bpffs takes no data.
     let refused = unsafe { libc::mount(kind.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) };
@@ -207,6 +218,8 @@ pub fn mount() -> Outcome {
 pub struct Loaded {
     /// The registration.
     pub link: Link,
+    /// The version of what is pinned.
+    pub layout: u32,
     maps: Vec<(&'static str, MapHandle)>,
 }
 
@@ -214,35 +227,47 @@ impl Loaded {
     /// What is pinned; `None` if nothing is, or only leftovers.
     pub fn open() -> Option<Self> {
         let link = Link::open(pin("link")).ok()?;
-        let maps = MAPS.iter().map(|(name, _)| Some((*name, MapHandle::from_pinned_path(pin(name)).ok()?)));
-        Some(Self { link, maps: maps.collect::<Option<_>>()? })
+        let maps = MAPS.iter().filter_map(|(name, _)| Some((*name, MapHandle::from_pinned_path(pin(name)).ok()?)));
+        let names =
+            fs::read_dir(PINS).into_iter().flatten().flatten().filter_map(|pin| pin.file_name().into_string().ok());
+        let layout = names.filter_map(|name| name.strip_prefix("layout-")?.parse().ok()).max().unwrap_or(1);
+        Some(Self { link, layout, maps: maps.collect() })
     }
     /// A map.
-    pub fn map(&self, name: &str) -> &MapHandle {
-        &self.maps.iter().find(|(known, _)| *known == name).expect("one of MAPS").1
+    ///
+    /// # Errors
+    /// The version that loaded it has none of this name.
+    pub fn map(&self, name: &str) -> Outcome<&MapHandle> {
+        let found = self.maps.iter().find(|(known, _)| *known == name);
+        found.map(|(_, map)| map).ok_or_else(|| self.other_version(&format!("has no {name}")))
     }
-    /// What it was loaded with.
-    pub fn settings(&self) -> Outcome<Settings> {
-        let bytes = self.map("settings").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read settings")?;
-        bytes.and_then(|bytes| Settings::read(&bytes)).ok_or_else(|| {
-            Failure::failed("what is loaded is of another version of marimoctl: unload it with that one")
-        })
+    /// Of what another version of marimoctl has loaded.
+    pub fn other_version(&self, what: &str) -> Failure {
+        Failure::failed(format!(
+            "what is loaded {what}: another version of marimoctl has loaded it (its layout is {}, that of this one \
+             {LAYOUT}); marimoctl unload, marimoctl load",
+            self.layout
+        ))
+    }
+    /// What it was loaded with; `None` if another version has put it otherwise.
+    pub fn settings(&self) -> Outcome<Option<Settings>> {
+        let bytes = self.map("settings")?.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read settings")?;
+        Ok(bytes.and_then(|bytes| Settings::read(&bytes)))
     }
     /// Lets go of everything but the counters.
-    pub fn into_counters(self) -> MapHandle {
-        let found = self.maps.into_iter().find(|(name, _)| *name == "counters");
-        found.expect("one of MAPS").1
+    pub fn into_counters(self) -> Option<MapHandle> {
+        self.maps.into_iter().find(|(name, _)| *name == "counters").map(|(_, map)| map)
     }
     /// What it has counted.
     pub fn counters(&self) -> Outcome<Counters> {
-        counters(self.map("counters"))
+        counters(self.map("counters")?)
     }
     /// Which of the two tables is read.
     pub fn active(&self) -> Outcome<usize> {
-        let id = self.map("active").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read active")?;
+        let id = self.map("active")?.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read active")?;
         let id = id.and_then(|id| Some(u32::from_ne_bytes(id.try_into().ok()?)));
         for (index, name) in TABLES.iter().enumerate() {
-            let info = query_info(self.map(name))?;
+            let info = query_info(self.map(name)?)?;
             if Some(info) == id {
                 return Ok(index);
             }
@@ -251,15 +276,15 @@ impl Loaded {
     }
     /// The table that is read.
     pub fn knots(&self) -> Outcome<Knots> {
-        let table = self.map(TABLES[self.active()?]);
+        let table = self.map(TABLES[self.active()?])?;
         let bytes = table.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read the table")?;
-        bytes.and_then(|bytes| Knots::read(&bytes)).ok_or_else(|| Failure::failed("the table has another size"))
+        bytes.and_then(|bytes| Knots::read(&bytes)).ok_or_else(|| self.other_version("has a table of another size"))
     }
     /// Writes the table that nobody reads and then has it read. Returns which one that is.
     pub fn replace(&self, knots: &Knots) -> Outcome<usize> {
         let next = 1 - self.active()?;
-        write_table(self.map(TABLES[next]), knots)?;
-        activate(self.map("active"), self.map(TABLES[next]))?;
+        write_table(self.map(TABLES[next])?, knots)?;
+        activate(self.map("active")?, self.map(TABLES[next])?)?;
         Ok(next)
     }
 }
@@ -286,8 +311,7 @@ fn query_info(map: &MapHandle) -> Outcome<u32> {
 /// Sum of the counters of all CPUs.
 pub fn counters(map: &impl MapCore) -> Outcome<Counters> {
     let cpus = map.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read counters")?;
-    Counters::sum(&cpus.unwrap_or_default())
-        .ok_or_else(|| Failure::failed("what is loaded is of another version of marimoctl: unload it with that one"))
+    Ok(Counters::sum(&cpus.unwrap_or_default()))
 }
 
 /// Copies of bpf_marimo in the kernel that are registered no more.
@@ -304,7 +328,7 @@ pub struct Copies {
 
 /// Looks for copies by their programs, of which each has one for acknowledgements.
 pub fn copies(registered: Option<&Loaded>) -> Outcome<Copies> {
-    let own = registered.map(|loaded| query_info(loaded.map("counters"))).transpose()?;
+    let own = registered.map(|loaded| query_info(loaded.map("counters")?)).transpose()?;
     let with_maps = query::ProgInfoQueryOptions::default().include_map_ids(true);
     let programs = query::ProgInfoIter::with_query_opts(with_maps)
         .filter(|program| program.ty == ProgramType::StructOps && program.name == *PROGRAM);
@@ -315,15 +339,7 @@ pub fn copies(registered: Option<&Loaded>) -> Outcome<Copies> {
         let mut counters =
             maps.filter_map(|id| MapHandle::from_map_id(*id).ok()).filter(|map| map.name() == "counters");
         if let Some(counters) = counters.next() {
-            let cpus = counters.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read counters")?;
-            // The first two are the same in all versions.
-            let open = |cpu: &Vec<u8>| {
-                let number = |at: usize| {
-                    cpu.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
-                };
-                number(0).wrapping_sub(number(8))
-            };
-            let open = cpus.unwrap_or_default().iter().map(open).fold(0, u64::wrapping_add);
+            let open = self::counters(&counters)?.open();
             *(if open > 0 { &mut copies.draining } else { &mut copies.held }) += 1;
         }
     }

@@ -6,6 +6,7 @@ use crate::{
     failure::{Failure, Outcome, While},
     netlink::Route,
 };
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File},
@@ -28,6 +29,17 @@ pub struct Journal {
     path: PathBuf,
 }
 
+/// What the watcher does when a route has come back without what it was given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Watch {
+    /// Puts it back.
+    #[default]
+    Restore,
+    /// Says so, and counts it.
+    Report,
+}
+
 /// A route as it was, and each congestion control that it was given.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
@@ -35,6 +47,15 @@ pub struct Entry {
     before: String,
     /// What was set, or was about to be.
     names: Vec<String>,
+    /// The route in words, for whoever reads the file without this program.
+    #[serde(default)]
+    pub route: String,
+    /// See [`Watch`].
+    #[serde(default)]
+    pub watch: Watch,
+    /// It was to be given back, and the kernel has refused.
+    #[serde(default)]
+    pub due: bool,
 }
 
 impl Entry {
@@ -46,11 +67,46 @@ impl Entry {
         }
     }
 
+    /// The same, to be given back what it had as soon as the kernel takes it.
+    pub fn into_due(mut self) -> Self {
+        self.due = true;
+        self
+    }
+
+    /// What it was given last.
+    pub fn name(&self) -> &str {
+        self.names.last().map_or("", String::as_str)
+    }
+
     /// The route as it was.
     pub fn before(&self) -> Option<Route> {
         let octet = |place| u8::from_str_radix(self.before.get(place..place + 2)?, 16).ok();
         let octets: Option<Vec<u8>> = (0..self.before.len()).step_by(2).map(octet).collect();
         Route::new(&octets?)
+    }
+}
+
+/// What has become of a route that was enabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It has what it was given, or the kernel knows that name no more.
+    Kept,
+    /// There is none.
+    Gone,
+    /// It has what it had before: somebody has made it anew.
+    Drifted,
+    /// Somebody has given it another congestion control.
+    Other,
+}
+
+/// What has become of the route that an entry is about.
+pub fn state(entry: &Entry, before: &Route, all: &[Route], registered: &[String]) -> State {
+    let key = before.key();
+    match all.iter().find(|route| route.is_unicast() && route.key() == key) {
+        None => State::Gone,
+        Some(now) if entry.is_ours(now, registered) => State::Kept,
+        Some(now) if now.control() == before.control() || now.control().name.is_none() => State::Drifted,
+        Some(_) => State::Other,
     }
 }
 
@@ -83,18 +139,25 @@ impl Journal {
 
     /// Adds a route that is about to get this congestion control. Of one that has what it was given here the first state is
     /// kept; what others set since is a first state, too.
-    pub fn add(&mut self, route: &Route, name: &str, registered: &[String]) {
+    pub fn add(&mut self, route: &Route, in_words: String, name: &str, watch: Watch, registered: &[String]) {
         let (key, name) = (route.key(), name.to_owned());
         let is_same = |entry: &Entry| entry.before().is_some_and(|before| before.key() == key);
         if let Some(entry) = self.entries.iter_mut().find(|entry| is_same(entry) && entry.is_ours(route, registered)) {
-            if !entry.names.contains(&name) {
-                entry.names.push(name);
-            }
+            entry.names.retain(|known| *known != name);
+            entry.names.push(name);
+            (entry.watch, entry.due) = (watch, false);
             return;
         }
         self.entries.retain(|entry| !is_same(entry));
         let before = route.bytes().iter().map(|octet| format!("{octet:02x}")).collect();
-        self.entries.push(Entry { before, names: vec![name] });
+        self.entries.push(Entry { before, names: vec![name], route: in_words, watch, due: false });
+    }
+
+    /// The kernel would not give this route back what it had.
+    pub fn set_due(&mut self, route: &Route) {
+        let key = route.key();
+        let found = self.entries.iter_mut().filter(|entry| entry.before().is_some_and(|before| before.key() == key));
+        found.for_each(|entry| entry.due = true);
     }
 
     /// Writes it with these entries, whole, and to the disk.
@@ -132,7 +195,10 @@ impl Journal {
 }
 
 /// What tells this network namespace from others of this boot: its cookie, or before Linux 5.14 a number that may come again.
-fn namespace() -> Outcome<String> {
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn namespace() -> Outcome<String> {
     let socket = UnixDatagram::unbound().during("cannot tell this network namespace")?;
     let (mut cookie, mut length) = (0_u64, size_of::<u64>() as libc::socklen_t);
     // SAFETY: the socket is open, and the kernel writes at most `length` octets to `cookie`.

@@ -4,7 +4,7 @@
 //! the kernel tells, are compared with theirs before one is written.
 
 use incast_cc::window::marimo::core::{Ack, Config, KNOTS};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Name under which the kernel knows the BPF form.
 pub const NAME: &str = "bpf_marimo";
@@ -70,61 +70,65 @@ pub struct Knots(pub [u32; KNOTS]);
 // SAFETY: numbers of one size.
 unsafe impl Plain for Knots {}
 
-/// `struct bpf_marimo_counters`, summed over the CPUs.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[allow(missing_docs, reason = "the header describes them")]
-pub struct Counters {
-    pub opened: u64,
-    pub closed: u64,
-    pub fallbacks: u64,
-    pub acks: u64,
-    pub delivered: u64,
-    pub marked: u64,
-    pub epochs: u64,
-    pub decreases: u64,
-    pub losses: u64,
-    pub timeouts: u64,
-    pub undone: u64,
-    pub arrivals: u64,
-    pub ce_changes: u64,
-    pub echo_acks: u64,
-    pub accecn: u64,
-    pub inflating: u64,
-    pub restarts: u64,
-    pub untraced: u64,
-    pub starts: u64,
-    pub fallbacks_syn: u64,
-    pub fallbacks_echo: u64,
-    pub syns: u64,
-    pub fallbacks_ect: u64,
-}
+/// Names of the numbers of `struct bpf_marimo_counters`, in its order. A version may add to their end; the first two have always
+/// been these.
+pub const COUNTERS: [&str; 23] = [
+    "opened",
+    "closed",
+    "fallbacks",
+    "acks",
+    "delivered",
+    "marked",
+    "epochs",
+    "decreases",
+    "losses",
+    "timeouts",
+    "undone",
+    "arrivals",
+    "ce_changes",
+    "echo_acks",
+    "accecn",
+    "inflating",
+    "restarts",
+    "untraced",
+    "starts",
+    "fallbacks_syn",
+    "fallbacks_echo",
+    "syns",
+    "fallbacks_ect",
+];
 
-/// How many numbers [`Counters`] has.
-pub const COUNTERS: usize = size_of::<Counters>() / size_of::<u64>();
-
-// SAFETY: numbers of one size.
-unsafe impl Plain for Counters {}
+/// What has been counted, by name: as many as the version that is loaded has, and this one knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters(Vec<(&'static str, u64)>);
 
 impl Counters {
-    /// Sum of what each CPU has counted; `None` if the sizes differ.
-    pub fn sum(cpus: &[Vec<u8>]) -> Option<Self> {
-        let mut sum = [0_u64; COUNTERS];
-        for cpu in cpus {
-            if cpu.len() != size_of::<Self>() {
-                return None;
-            }
-            for (total, count) in sum.iter_mut().zip(cpu.chunks_exact(8)) {
-                let count = u64::from_ne_bytes(count.try_into().expect("chunks of eight"));
-                *total = total.wrapping_add(count);
-            }
-        }
-        let bytes: Vec<u8> = sum.iter().flat_map(|count| count.to_ne_bytes()).collect();
-        Self::read(&bytes)
+    /// Sum of what each CPU has counted.
+    pub fn sum(cpus: &[Vec<u8>]) -> Self {
+        let one = |at: usize, cpu: &Vec<u8>| Some(u64::from_ne_bytes(cpu.get(8 * at..8 * at + 8)?.try_into().ok()?));
+        let sum = |(at, name): (usize, &&'static str)| {
+            let counts = cpus.iter().map(|cpu| one(at, cpu)).collect::<Option<Vec<_>>>()?;
+            Some((*name, counts.into_iter().fold(0, u64::wrapping_add)))
+        };
+        Self(COUNTERS.iter().enumerate().map_while(sum).collect())
+    }
+    /// In the order of the structure.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().copied()
+    }
+    /// One of them; 0 if what is loaded does not count it.
+    pub fn get(&self, name: &str) -> u64 {
+        self.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| count)
     }
     /// Connections that use Marimo now.
     pub fn open(&self) -> u64 {
-        self.opened.saturating_sub(self.closed)
+        self.get("opened").saturating_sub(self.get("closed"))
+    }
+}
+
+impl Serialize for Counters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
     }
 }
 
@@ -176,10 +180,26 @@ mod tests {
     }
 
     #[test]
+    fn counters_are_those_of_the_header() {
+        let header = include_str!("../../bpf_marimo/bpf_marimo.h");
+        let body = header.split("struct bpf_marimo_counters {").nth(1).and_then(|rest| rest.split('}').next());
+        let names: Vec<_> = body.expect("the structure").split("marimo_u64 ").skip(1).collect();
+        let names: Vec<_> = names.iter().map(|name| name.trim().trim_end_matches(';')).collect();
+        assert_eq!(names, COUNTERS);
+    }
+
+    #[test]
     fn counters_are_summed_over_cpus() {
-        let one = Counters { opened: 5, closed: 2, untraced: 1, ..Counters::default() };
-        let sum = Counters::sum(&[one.bytes().to_vec(), one.bytes().to_vec()]).expect("as long");
-        assert_eq!((sum.opened, sum.open(), sum.untraced), (10, 6, 2));
-        assert!(Counters::sum(&[vec![0; 3]]).is_none());
+        let cpu = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_ne_bytes()).collect::<Vec<u8>>();
+        let mut one = vec![0; COUNTERS.len()];
+        (one[0], one[1], one[17]) = (5, 2, 1);
+        let sum = Counters::sum(&[cpu(&one), cpu(&one)]);
+        assert_eq!((sum.get("opened"), sum.open(), sum.get("untraced")), (10, 6, 2));
+        // An earlier version has fewer, a later one more.
+        let earlier = Counters::sum(&[cpu(&one[..22]), cpu(&one[..22])]);
+        assert_eq!((earlier.open(), earlier.iter().count(), earlier.get("fallbacks_ect")), (6, 22, 0));
+        one.push(7);
+        assert_eq!(Counters::sum(&[cpu(&one)]).iter().count(), COUNTERS.len());
+        assert_eq!(Counters::sum(&[]).open(), 0);
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::{
     arguments,
-    bpf::{self, Loaded, MAPS, OBJECT, PINS, SETTINGS_MAP},
+    bpf::{self, LAYOUT, Loaded, MAPS, OBJECT, PINS, SETTINGS_MAP},
     configuration,
     failure::{Failure, Outcome, While},
     layout::{Knots, NAME, Plain, Settings},
     lock,
     output::say,
-    table,
+    rollback, table, view,
 };
 use incast_cc::window::marimo::core::{Config, LoadTable};
 use libbpf_rs::{MapCore, ObjectBuilder};
@@ -23,7 +23,7 @@ struct Request {
 /// Registers bpf_marimo.
 pub fn load(arguments: &arguments::Load) -> Outcome {
     let request = check(arguments)?;
-    root()?;
+    view::root()?;
     if let Some(lacking) = bpf::lacking() {
         return Err(Failure::failed(lacking));
     }
@@ -31,19 +31,20 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
         return Err(Failure::failed(format!("{unknown}; --any-kernel loads it all the same")));
     }
     let _lock = lock::hold()?;
-    bpf::mount()?;
-    if Loaded::open().is_some() {
-        return Err(Failure::failed(format!("{NAME} is loaded already (marimoctl status, marimoctl unload)")));
+    if let Some(loaded) = Loaded::open() {
+        return Err(match loaded.layout {
+            LAYOUT => Failure::failed(format!("{NAME} is loaded already (marimoctl status, marimoctl unload)")),
+            _ => loaded.other_version("is loaded already"),
+        });
     }
+    let registered = bpf::registered()?;
+    if let Some(hidden) = view::hidden()? {
+        return Err(Failure::failed(hidden));
+    }
+    bpf::mount()?;
     if fs::metadata(PINS).is_ok() {
         bpf::remove_pins()?;
         say!("removed {PINS}, which a load that did not end had left");
-    }
-    let registered = bpf::registered()?;
-    if registered.iter().any(|name| name == NAME) {
-        return Err(Failure::failed(format!(
-            "{NAME} is registered, but not by what is pinned in {PINS}: end what holds it (bpftool struct_ops)"
-        )));
     }
     if !registered.contains(&request.settings.fallback()) {
         return Err(Failure::input(format!(
@@ -57,6 +58,7 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
         let _ = bpf::remove_pins();
         return Err(failure);
     }
+    rollback::give_back_due();
     say!("{NAME} is loaded: sysctl -w net.ipv4.tcp_congestion_control={NAME}, or per route with congctl {NAME}");
     Ok(())
 }
@@ -97,15 +99,6 @@ fn config(arguments: &arguments::Load) -> Outcome<Config> {
     configuration::resolve(&settings)
 }
 
-/// Fails early and clearly where the kernel would only say "not permitted".
-pub fn root() -> Outcome {
-    // SAFETY: only asks.
-    if unsafe { libc::geteuid() } == 0 {
-        return Ok(());
-    }
-    Err(Failure::failed("root is needed"))
-}
-
 fn register(request: &Request) -> Outcome {
     let doing = "cannot load the BPF object";
     let explained = |error: libbpf_rs::Error| Failure::failed(format!("{doing}: {error}\n{}", bpf::said()));
@@ -120,6 +113,7 @@ fn register(request: &Request) -> Outcome {
     }
     let mut object = open.load().map_err(explained)?;
     fs::create_dir(PINS).during(format!("cannot make {PINS}"))?;
+    fs::create_dir(bpf::layout_pin(LAYOUT)).during(format!("cannot make {}", bpf::layout_pin(LAYOUT).display()))?;
     let mut link = None;
     for mut map in object.maps_mut() {
         if let Some((pin, _)) = MAPS.iter().find(|(_, name)| map.name() == *name) {

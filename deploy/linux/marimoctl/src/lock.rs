@@ -8,12 +8,13 @@ use rustix::{
 use std::{
     fs::File,
     io::{Read as _, Seek as _, Write as _},
+    path::Path,
     thread,
     time::{Duration, Instant},
 };
 
 /// Root's own: who may not enter cannot hold the lock.
-const FOLDER: &str = "/run/marimo";
+pub const FOLDER: &str = "/run/marimo";
 const NAME: &str = "lock";
 /// So long it waits.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,9 +29,9 @@ impl Drop for Lock {
     }
 }
 
-/// Waits for the lock.
-pub fn hold() -> Outcome<Lock> {
-    let doing = format!("cannot open {FOLDER}/{NAME}");
+/// A file in the folder, which is made if need be.
+fn file(name: &str) -> Outcome<File> {
+    let doing = format!("cannot open {FOLDER}/{name}");
     match mkdir(FOLDER, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(Failure::failed(format!("cannot make {FOLDER}: {error}"))),
@@ -41,7 +42,29 @@ pub fn hold() -> Outcome<Lock> {
         return Err(Failure::failed(format!("{FOLDER} is not root's alone (chown root, chmod 700)")));
     }
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(openat(&folder, NAME, flags, Mode::RUSR | Mode::WUSR).during(&doing)?);
+    Ok(File::from(openat(&folder, name, flags, Mode::RUSR | Mode::WUSR).during(&doing)?))
+}
+
+/// The lock of this name, unless another process has it.
+pub fn try_hold(name: &str) -> Outcome<Option<Lock>> {
+    let file = file(name)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(Lock(file))),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(Failure::failed(format!("cannot lock {FOLDER}/{name}: {error}"))),
+    }
+}
+
+/// Whether somebody has the lock of this name. It is not made for that.
+pub fn is_held(name: &str) -> bool {
+    let file = File::open(Path::new(FOLDER).join(name));
+    file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK))
+}
+
+/// Waits for the lock.
+pub fn hold() -> Outcome<Lock> {
+    let doing = format!("cannot open {FOLDER}/{NAME}");
+    let mut file = file(NAME)?;
     let started = Instant::now();
     while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
         if error != Errno::WOULDBLOCK && error != Errno::INTR {

@@ -11,8 +11,10 @@ mod load;
 mod lock;
 mod metrics;
 mod module;
+mod namespaces;
 mod netlink;
 mod output;
+mod rollback;
 mod routes;
 mod set_table;
 mod status;
@@ -20,6 +22,8 @@ mod table;
 mod top;
 mod tracefs;
 mod unload;
+mod view;
+mod watch;
 
 use arguments::{Cli, Command};
 use clap::Parser;
@@ -35,7 +39,8 @@ fn main() -> ExitCode {
         Command::Top(arguments) => ("top", top::top(&arguments)),
         Command::SetTable(arguments) => ("set-table", set_table::set_table(&arguments)),
         Command::Enable(arguments) => ("enable", routes::enable(&arguments)),
-        Command::Rollback(arguments) => ("rollback", routes::rollback(&arguments)),
+        Command::Rollback(arguments) => ("rollback", rollback::rollback(&arguments)),
+        Command::Watch => ("watch", watch::watch()),
         Command::Metrics(arguments) => ("metrics", metrics::metrics(&arguments)),
     };
     let (message, code) = match outcome {

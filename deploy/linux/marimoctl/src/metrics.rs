@@ -2,18 +2,24 @@
 
 use crate::{
     arguments,
-    failure::{Outcome, While},
+    failure::{Failure, Outcome, While},
     layout::NAME,
     module, output, routes,
     status::{Status, gather},
+    view,
+    watch::Counts,
 };
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, open, openat, renameat, unlinkat};
 use std::{fmt::Write as _, fs::File, io::Write as _, path::Path};
 
 /// Prints the metrics, or writes them for the text-file collector of node_exporter.
 pub fn metrics(arguments: &arguments::Metrics) -> Outcome {
-    crate::load::root()?;
-    let text = text(&gather()?, &routes::default()?, routes::count());
+    view::root()?;
+    let status = gather()?;
+    if let Some(hidden) = status.hidden {
+        return Err(Failure::failed(hidden));
+    }
+    let text = text(&status, &routes::default()?, routes::count(), &Counts::read());
     match &arguments.out {
         None => output::print(format_args!("{text}")),
         Some(path) => write(path, &text).during(format!("cannot write {}", path.display()))?,
@@ -55,7 +61,7 @@ fn metric(text: &mut String, name: &str, kind: &str, help: &str, values: &[(Stri
     }
 }
 
-fn text(status: &Status, default: &str, routes: Option<usize>) -> String {
+fn text(status: &Status, default: &str, routes: Option<usize>, watched: &Counts) -> String {
     let mut text = String::new();
     let form = |name: &str| format!("form=\"{name}\"");
     let (bpf, module) = (form(NAME), form(module::NAME));
@@ -73,6 +79,19 @@ fn text(status: &Status, default: &str, routes: Option<usize>) -> String {
         let routes = [(String::new(), routes as u64)];
         metric(&mut text, "routes", "gauge", "Routes that name Marimo as their congestion control.", &routes);
     }
+    let one = |count: u64| [(String::new(), count)];
+    let help = "Routes that were enabled and have come back without.";
+    metric(&mut text, "routes_drifted", "gauge", help, &one(status.enabled.drifted.len() as u64));
+    let help = "Routes to be given back what they had, which the kernel has refused.";
+    metric(&mut text, "routes_due", "gauge", help, &one(status.enabled.due.len() as u64));
+    metric(&mut text, "watched", "gauge", "Whether marimoctl watch runs.", &one(status.watched.into()));
+    let help = "How often an enabled route has come back without.";
+    metric(&mut text, "route_drifts_total", "counter", help, &one(watched.drifts));
+    let help = "How often one was put back by marimoctl watch.";
+    metric(&mut text, "route_restores_total", "counter", help, &one(watched.restores));
+    let namespaces = one(status.elsewhere.iter().filter(|namespace| namespace.default).count() as u64);
+    let help = "Other network namespaces whose default is Marimo, as far as they are seen.";
+    metric(&mut text, "default_namespaces", "gauge", help, &namespaces);
     let draining = [(bpf.clone(), status.draining as u64)];
     metric(&mut text, "draining_copies", "gauge", "Unloaded copies with open connections.", &draining);
     let held = [(bpf.clone(), status.held as u64)];
@@ -81,10 +100,7 @@ fn text(status: &Status, default: &str, routes: Option<usize>) -> String {
     if let Some(of) = &status.bpf {
         connections.push((bpf.clone(), of.connections));
         tables.push((format!("{bpf},checksum=\"{}\"", of.table), 1));
-        let counters = serde_json::to_value(of.counters).unwrap_or_default();
-        for (name, count) in counters.as_object().into_iter().flatten() {
-            events.push((format!("{bpf},event=\"{name}\""), count.as_u64().unwrap_or_default()));
-        }
+        events.extend(of.counters.iter().map(|(name, count)| (format!("{bpf},event=\"{name}\""), count)));
     }
     if let Some(of) = &status.module {
         tables.push((format!("{module},checksum=\"{}\"", of.table), 1));
@@ -114,10 +130,16 @@ mod tests {
             draining: 0,
             held: 0,
             leftovers: false,
+            hidden: None,
             module: None,
+            enabled: routes::Enabled::default(),
+            watched: false,
+            elsewhere: Vec::new(),
+            unseen_processes: 0,
             advice: Vec::new(),
         };
-        let text = text(&status, "cubic", Some(0));
+        let text = text(&status, "cubic", Some(0), &Counts { drifts: 3, ..Counts::default() });
+        assert!(text.contains("\nmarimo_route_drifts_total 3\n"), "{text}");
         assert!(text.contains("# TYPE marimo_loaded gauge\nmarimo_loaded{form=\"bpf_marimo\"} 0\n"), "{text}");
         assert!(text.contains("\nmarimo_default 0\n") && text.contains("\nmarimo_routes 0\n"), "{text}");
         assert!(!text.contains("marimo_connections"), "{text}");

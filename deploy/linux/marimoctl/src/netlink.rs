@@ -6,9 +6,14 @@
 
 use crate::failure::{Failure, Outcome, While};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    time::Duration,
 };
 
 /// Octets of `struct nlmsghdr`, `struct rtmsg` and `struct rtnexthop`, and of the header of an attribute.
@@ -30,6 +35,7 @@ const RTM_F_CLONED: u32 = 0x200;
 /// Who made a route: the kernel or a daemon, from router advertisements.
 const RTPROT_RA: u8 = 9;
 const RTAX_LOCK: u16 = 1;
+const RTAX_MTU: u16 = 2;
 const RTAX_CC_ALGO: u16 = 16;
 /// Attributes of an acknowledgement: the kernel's words for what it refuses.
 const NLMSGERR_ATTR_MSG: u16 = 1;
@@ -167,6 +173,42 @@ impl Route {
         Control { name, lock: locks & 1 << RTAX_CC_ALGO != 0 }
     }
 
+    /// Whether it is as the other one, its state apart.
+    pub fn is_as(&self, other: &Self) -> bool {
+        // When it expires comes nearer by itself.
+        let lasting = |route: &Self| {
+            let content = route.with(&route.control());
+            let kept = attributes(&content[ROUTE..]).filter(|(kind, _)| *kind != RTA_EXPIRES);
+            let kept: Vec<_> = kept.map(|(kind, content)| (kind, content.to_owned())).collect();
+            (content[..ROUTE].to_owned(), kept)
+        };
+        lasting(self) == lasting(other)
+    }
+
+    /// The MTU of the path, of a copy that the kernel keeps for what it has learned.
+    pub fn learned_mtu(&self) -> Option<u32> {
+        attributes(self.attribute(libc::RTA_METRICS)?)
+            .find(|(kind, _)| *kind == RTAX_MTU)
+            .and_then(|(_, mtu)| number(mtu))
+    }
+
+    /// Whether the host that such a copy is about lies in this route.
+    pub fn covers(&self, learned: &Self) -> bool {
+        let (own, other) = (self.key(), learned.key());
+        let bits = usize::from(own.destination.0);
+        let (whole, rest) = (bits / 8, bits % 8);
+        let (own_octets, octets) = (&own.destination.1, &other.destination.1);
+        let is_same = |at: usize, mask: u8| match (own_octets.get(at), octets.get(at)) {
+            (Some(one), Some(two)) => (one ^ two) & mask == 0,
+            // The default route has no octets.
+            _ => bits == 0,
+        };
+        own.family == other.family
+            && own.table == other.table
+            && (0..whole).all(|at| is_same(at, 0xff))
+            && (rest == 0 || is_same(whole, 0xff_u8 << (8 - rest)))
+    }
+
     /// The message that replaces this route by one with that congestion control.
     pub fn with(&self, control: &Control) -> Vec<u8> {
         let mut metrics = Vec::new();
@@ -273,6 +315,54 @@ impl Prefix {
     }
 }
 
+/// What the kernel tells of changes: of links, and of routes of both families (`rtnetlink(7)`).
+const CHANGES: u32 = 0x1 | 0x40 | 0x400;
+
+/// Changes of links and routes of this network namespace, as they come.
+pub struct Changes(Socket);
+
+impl Changes {
+    /// # Errors
+    /// Those of the kernel.
+    pub fn open() -> Outcome<Self> {
+        let open = || {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind(&SocketAddr::new(0, CHANGES))?;
+            socket.set_non_blocking(true)?;
+            io::Result::Ok(socket)
+        };
+        Ok(Self(open().during("cannot open a netlink socket")?))
+    }
+
+    /// Waits until something changes, or so long.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn wait(&self, most: Option<Duration>) -> Outcome {
+        let most = most.map(|most| Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() });
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], most.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error).during("cannot wait for changes of routes"),
+        }
+    }
+
+    /// Forgets what has come: it is looked at as a whole.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn drain(&self) -> Outcome {
+        loop {
+            match self.0.recv_from_full() {
+                Ok(_) => {}
+                // More than the socket holds: what was lost is looked at with the rest.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error).during("cannot read changes of routes"),
+            }
+        }
+    }
+}
+
 /// A conversation with the kernel about the routes of this network namespace.
 pub struct Routes {
     socket: Socket,
@@ -302,21 +392,40 @@ impl Routes {
     pub fn all(&mut self) -> Outcome<Vec<Route>> {
         let mut routes = Vec::new();
         for family in FAMILIES {
-            let mut request = [0; ROUTE];
-            request[0] = family;
-            let dump = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-            let mut answers = self.ask(libc::RTM_GETROUTE, dump, &request);
-            for _ in 0..TRIES {
-                if !matches!(&answers, Err(error) if error.kind() == io::ErrorKind::Interrupted) {
-                    break;
-                }
-                answers = self.ask(libc::RTM_GETROUTE, dump, &request);
-            }
-            let found = answers.during("cannot list routes")?;
-            let found = found.iter().filter_map(|content| Route::new(content));
-            routes.extend(found.filter(|route| route.flags() & RTM_F_CLONED == 0));
+            let found = self.dump(family, 0)?;
+            routes.extend(found.into_iter().filter(|route| route.flags() & RTM_F_CLONED == 0));
         }
         Ok(routes)
+    }
+
+    /// Copies of routes that the kernel keeps for hosts, as it has learned of the path to them. It forgets them when the route is
+    /// replaced.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn learned(&mut self) -> Outcome<Vec<Route>> {
+        let mut copies = Vec::new();
+        for family in FAMILIES {
+            let found = self.dump(family, RTM_F_CLONED)?;
+            copies.extend(found.into_iter().filter(|route| route.flags() & RTM_F_CLONED != 0));
+        }
+        Ok(copies)
+    }
+
+    fn dump(&mut self, family: u8, flags: u32) -> Outcome<Vec<Route>> {
+        let mut request = [0; ROUTE];
+        request[0] = family;
+        request[8..].copy_from_slice(&flags.to_ne_bytes());
+        let dump = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+        let mut answers = self.ask(libc::RTM_GETROUTE, dump, &request);
+        for _ in 0..TRIES {
+            if !matches!(&answers, Err(error) if error.kind() == io::ErrorKind::Interrupted) {
+                break;
+            }
+            answers = self.ask(libc::RTM_GETROUTE, dump, &request);
+        }
+        let found = answers.during("cannot list routes")?;
+        Ok(found.iter().filter_map(|content| Route::new(content)).collect())
     }
 
     /// Puts a message in the place of the route that has its key.

@@ -25,3 +25,12 @@ macro_rules! say {
     };
 }
 pub(crate) use say;
+
+/// Warns in a line: without a reader there is only the exit code.
+macro_rules! complain {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), "marimoctl: {}", format_args!($($text)*));
+    }};
+}
+pub(crate) use complain;

@@ -1,24 +1,26 @@
-//! Which connections use Marimo: those over a route, or all of the host; and back.
+//! Which connections use Marimo: those over a route, or all of the host.
 //!
-//! A route names its congestion control, so that a rollout can begin with one destination. Neither command touches open
-//! connections. `enable` does all that it is asked for or nothing, and keeps in a [journal](crate::journal) what was there; after
-//! whatever happens to it, `rollback` puts that back.
+//! A route names its congestion control, so that a rollout can begin with one destination. Open connections are not touched.
+//! `enable` does all that it is asked for or nothing, and keeps in a [journal](crate::journal) what was there; after whatever
+//! happens to it, [`rollback`](crate::rollback) puts that back.
 
 use crate::{
     arguments,
     bpf::registered,
     failure::{Failure, Outcome, While},
-    journal::Journal,
+    journal::{self, Journal, State},
     layout::NAME,
     lock,
     netlink::{Control, Key, Prefix, Route, Routes},
-    output::say,
+    output::{complain, say},
+    rollback, view,
 };
 use rustix::net::netdevice::index_to_name;
+use serde::Serialize;
 use std::{collections::BTreeMap, fs, os::unix::net::UnixDatagram, path::Path};
 
 /// Congestion control of connections whose route names none.
-const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+pub const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// Marimo's names: of the BPF form and of the module.
 pub const NAMES: [&str; 2] = [NAME, "marimo"];
 /// Where names of tables are, the first that is there; and more of them, one file each.
@@ -54,13 +56,13 @@ fn table(text: &str) -> Outcome<u32> {
 }
 
 /// A route as messages have it.
-fn describe(route: &Route) -> String {
+pub fn describe(route: &Route) -> String {
     let number = route.table();
     let table = tables().remove(&number).unwrap_or_else(|| number.to_string());
     format!("{} table {table}", route.describe())
 }
 
-fn in_words(control: &Control) -> String {
+pub fn in_words(control: &Control) -> String {
     let name = control.name.as_deref().unwrap_or("none");
     if control.lock { format!("lock {name}") } else { name.to_owned() }
 }
@@ -73,8 +75,9 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
         .map(|text| Prefix::parse(text).map(|prefixes| (text, prefixes)))
         .collect::<Outcome<Vec<_>>>()?;
     let table = table(&arguments.table)?;
-    crate::load::root()?;
+    view::root()?;
     let _lock = lock::hold()?;
+    rollback::give_back_due();
     let registered = registered()?;
     let name = match &arguments.name {
         Some(name) => name.as_str(),
@@ -106,7 +109,15 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
     }
     let mut journal = Journal::open()?;
     let kept = journal.entries().to_vec();
-    found.iter().for_each(|route| journal.add(route, name, &registered));
+    // To warn is no reason to fail.
+    let learned = kernel.learned().unwrap_or_default();
+    let mut forgotten = Vec::new();
+    for route in &found {
+        journal.add(route, describe(route), name, arguments.watch, &registered);
+        let copies = learned.iter().filter(|copy| route.covers(copy));
+        let mtus = copies.filter_map(|copy| Some((copy.describe(), copy.learned_mtu()?)));
+        forgotten.extend(mtus.map(|(host, mtu)| format!("{}: the path to {host} has MTU {mtu}", describe(route))));
+    }
     journal.save()?;
 
     let mut tried: Vec<&Route> = Vec::new();
@@ -122,14 +133,21 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
     if let Err(failure) = outcome {
         let mut said = vec![failure.to_string()];
         // The one that was refused, too: of several next hops the kernel may have taken away some.
+        let now = kernel.all()?;
         for route in tried.iter().rev() {
+            if now.iter().any(|found| found.key() == route.key() && found.is_as(route)) {
+                continue;
+            }
             if let Err(error) = kernel.restore(&route.with(&route.control())) {
-                said.push(format!("{} is left changed (marimoctl rollback): {error}", describe(route)));
+                said.push(format!("{} is left changed: {error}; {}", describe(route), rollback::LATER));
+                journal.set_due(route);
             }
         }
         if said.len() == 1 {
             journal.write(kept)?;
             said.push("nothing was changed".into());
+        } else {
+            journal.save()?;
         }
         return Err(Failure::failed(said.join("\n")));
     }
@@ -140,11 +158,16 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
     if arguments.default {
         say!("sysctl -w net.ipv4.tcp_congestion_control={name}");
     }
+    for line in forgotten {
+        complain!(
+            "{line}, which the kernel has forgotten with this change: where ICMP does not arrive, open connections stall"
+        );
+    }
     Ok(())
 }
 
 /// How many routes have a key: of more than one the kernel would replace any.
-fn of_key(key: &Key, all: &[Route]) -> usize {
+pub fn of_key(key: &Key, all: &[Route]) -> usize {
     all.iter().filter(|route| route.is_unicast() && route.key() == *key).count()
 }
 
@@ -171,100 +194,39 @@ fn check(route: &Route, all: &[Route]) -> Outcome {
     )))
 }
 
-/// New connections use what they used before Marimo: routes name what they named, and it is not the default.
-pub fn rollback(arguments: &arguments::Rollback) -> Outcome {
-    crate::load::root()?;
-    let _lock = lock::hold()?;
-    let registered = registered()?;
-    let to = &arguments.to;
-    let is_default = NAMES.contains(&default()?.as_str());
-    if NAMES.contains(&to.as_str()) || (is_default && !registered.contains(to)) {
-        return Err(Failure::input(format!(
-            "--to: found {to:?}, allowed is one of {}",
-            registered.iter().filter(|name| !NAMES.contains(&name.as_str())).cloned().collect::<Vec<_>>().join(", ")
-        )));
-    }
-    // Whatever fails, the rest goes on; and all is done before any of it is said: a reader may go away.
-    let (mut said, mut failures, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-    if is_default {
-        match fs::write(DEFAULT, to) {
-            Ok(()) => said.push(format!("sysctl -w net.ipv4.tcp_congestion_control={to}")),
-            Err(error) => failures.push(format!("cannot write {DEFAULT}: {error}")),
-        }
-    }
-    let mut kernel = Routes::open()?;
-    let all = kernel.all()?;
-    let journal = Journal::open();
-    let entries = match &journal {
-        Ok(journal) => journal.entries().to_vec(),
-        Err(failure) => {
-            failures.push(failure.to_string());
-            Vec::new()
-        }
-    };
-    let mut known = Vec::new();
-    for entry in entries {
-        let Some(before) = entry.before() else {
-            failures.push("an entry of the journal cannot be read".into());
-            kept.push(entry);
-            continue;
-        };
-        let (key, control) = (before.key(), before.control());
-        known.push(key.clone());
-        let several = of_key(&key, &all) > 1;
-        let outcome = match all.iter().find(|route| route.is_unicast() && route.key() == key) {
-            None => Ok(Some(format!("{}: is gone", describe(&before)))),
-            Some(_) if several => Err(format!("{}: there are several routes of its metric now", describe(&before))),
-            Some(now) if entry.is_ours(now, &registered) => match kernel.replace(&now.with(&control)) {
-                // Only this of it: others may have changed the rest since.
-                Ok(()) => Ok(Some(format!("{}: congestion control {}, as before", describe(now), in_words(&control)))),
-                Err(error) => Err(format!("{}: the kernel refuses: {error}", describe(now))),
-            },
-            Some(now) if now.control() == control => Ok(None),
-            Some(now) => {
-                let now_has = in_words(&now.control());
-                Ok(Some(format!("{}: left with {now_has}, which was set since", describe(now))))
-            }
-        };
-        match outcome {
-            Ok(line) => said.extend(line),
-            Err(line) => {
-                failures.push(line);
-                kept.push(entry);
-            }
-        }
-    }
-    // What names Marimo without us.
-    for route in all.iter().filter(|route| names_marimo(route) && !known.contains(&route.key())) {
-        if of_key(&route.key(), &all) > 1 {
-            failures.push(format!("{}: there are several routes of its metric", describe(route)));
-            continue;
-        }
-        match kernel.replace(&route.with(&Control::default())) {
-            Ok(()) => said.push(format!("{}: no congestion control", describe(route))),
-            Err(error) => failures.push(format!("{}: the kernel refuses: {error}", describe(route))),
-        }
-    }
-    if let Ok(mut journal) = journal
-        && let Err(failure) = journal.write(kept)
-    {
-        failures.push(failure.to_string());
-    }
-    if said.is_empty() && failures.is_empty() {
-        said.push("nothing to undo: no route names Marimo, and the default is another".into());
-    }
-    for line in said {
-        say!("{line}");
-    }
-    if failures.is_empty() { Ok(()) } else { Err(Failure::failed(failures.join("\n"))) }
+/// Routes that `enable` has changed, in this network namespace.
+#[derive(Debug, Default, Serialize)]
+pub struct Enabled {
+    /// Those that are as it has left them, or gone.
+    pub routes: usize,
+    /// Those that have come back without.
+    pub drifted: Vec<String>,
+    /// Those that the kernel would not give back what they had before.
+    pub due: Vec<String>,
 }
 
-/// Whether routes have what `enable` gave them.
-pub fn enabled() -> bool {
-    Journal::open().is_ok_and(|journal| !journal.entries().is_empty())
+/// By the journal and the kernel.
+///
+/// # Errors
+/// Neither tells.
+pub fn enabled() -> Outcome<Enabled> {
+    let journal = Journal::open()?;
+    let mut enabled = Enabled::default();
+    if journal.entries().is_empty() {
+        return Ok(enabled);
+    }
+    let (registered, all) = (registered()?, Routes::open()?.all()?);
+    for entry in journal.entries() {
+        match entry.before().map(|before| journal::state(entry, &before, &all, &registered)) {
+            _ if entry.due => enabled.due.push(entry.route.clone()),
+            Some(State::Drifted) => enabled.drifted.push(entry.route.clone()),
+            _ => enabled.routes += 1,
+        }
+    }
+    Ok(enabled)
 }
 
-fn names_marimo(route: &Route) -> bool {
+pub fn names_marimo(route: &Route) -> bool {
     route.is_unicast() && route.control().name.is_some_and(|name| NAMES.contains(&name.as_str()))
 }
 

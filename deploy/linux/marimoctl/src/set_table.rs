@@ -7,7 +7,7 @@ use crate::{
     layout::{Knots, NAME},
     lock, module,
     output::say,
-    table,
+    table, view,
 };
 use incast_cc::window::marimo::core::LoadTable;
 use std::{fs, path::PathBuf};
@@ -20,17 +20,17 @@ const KEPT: &str = "/var/lib/marimo";
 pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
     // A file is read before anything is asked of the machine.
     let given = arguments.file.as_deref().map(table::read).transpose()?;
-    crate::load::root()?;
+    view::root()?;
     let _lock = lock::hold()?;
     let wanted = |form| arguments.form.is_none_or(|only| only == form);
     let bpf = if wanted(Form::Bpf) { Loaded::open() } else { None };
     let in_module = wanted(Form::Module) && module::loaded();
     if bpf.is_none() && !in_module {
-        return Err(Failure::failed(match arguments.form {
-            Some(Form::Module) => format!("{} is not loaded", module::NAME),
-            Some(Form::Bpf) => format!("{NAME} is not loaded"),
-            None => format!("neither {NAME} nor {} is loaded", module::NAME),
-        }));
+        return match arguments.form {
+            Some(Form::Module) => Err(Failure::failed(format!("{} is not loaded", module::NAME))),
+            Some(Form::Bpf) => view::not_loaded(format!("{NAME} is not loaded")),
+            None => view::not_loaded(format!("neither {NAME} nor {} is loaded", module::NAME)),
+        };
     }
     let next = |form: &str| match (&given, &arguments.file) {
         (Some(f), Some(file)) => Ok((file.display().to_string(), f.clone())),
@@ -39,7 +39,8 @@ pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
     let for_module = in_module.then(|| next(module::NAME)).transpose()?;
     let for_bpf = bpf.as_ref().map(|_| next(NAME)).transpose()?;
     if let (Some(bpf), Some((name, f))) = (&bpf, &for_bpf) {
-        table::check(name, f, bpf.settings()?.config)?;
+        let settings = bpf.settings()?.ok_or_else(|| bpf.other_version("has other settings, which tables must fit"))?;
+        table::check(name, f, settings.config)?;
     }
     // All is done before any of it is said: a reader may go away. The module checks for itself and keeps the old table on error,
     // so that it goes first.

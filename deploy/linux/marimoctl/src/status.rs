@@ -2,13 +2,15 @@
 
 use crate::{
     arguments,
-    bpf::{self, Loaded, PINS, RESTART},
+    bpf::{self, LAYOUT, Loaded, PINS, RESTART},
     configuration::describe,
     failure::{Failure, Outcome, While},
-    layout::{Counters, NAME},
-    module,
+    layout::{Counters, NAME, Settings},
+    module, namespaces,
     output::say,
+    routes::{self, Enabled, NAMES},
     set_table::checksum,
+    view, watch,
 };
 use incast_cc::window::marimo::core::LoadTable;
 use serde::Serialize;
@@ -30,10 +32,30 @@ pub struct Status {
     pub held: usize,
     /// Pins that a load which did not end had left.
     pub leftovers: bool,
+    /// Why the BPF form is not seen here, although it is registered.
+    pub hidden: Option<String>,
     /// The kernel module, where it is loaded.
     pub module: Option<Module>,
-    /// What settings of this network namespace take from Marimo.
+    /// Routes of this network namespace that were enabled.
+    pub enabled: Enabled,
+    /// Whether `marimoctl watch` runs in it.
+    pub watched: bool,
+    /// Other network namespaces that use Marimo.
+    pub elsewhere: Vec<Elsewhere>,
+    /// Processes whose network namespace cannot be seen.
+    pub unseen_processes: usize,
+    /// What settings take from Marimo.
     pub advice: Vec<String>,
+}
+
+/// Another network namespace.
+#[derive(Serialize)]
+pub struct Elsewhere {
+    namespace: String,
+    /// Marimo is the default of its new connections.
+    pub default: bool,
+    /// How many of its routes name Marimo.
+    routes: usize,
 }
 
 /// The BPF form.
@@ -44,9 +66,12 @@ pub struct Bpf {
     /// Checksum of the table in use.
     pub table: String,
     slot: usize,
-    fallback: String,
-    trace_acks: bool,
-    config: BTreeMap<&'static str, String>,
+    /// The version of what is pinned.
+    layout: u32,
+    fallback: Option<String>,
+    trace_acks: Option<bool>,
+    /// None if another version has loaded it, which puts it otherwise.
+    config: Option<BTreeMap<&'static str, String>>,
     /// Safety rules that rest on what the kernel offers, and by what each is kept.
     rules: Rules,
     /// What has happened.
@@ -72,15 +97,49 @@ pub fn gather() -> Outcome<Status> {
     let copies = bpf::copies(loaded.as_ref())?;
     let bpf = loaded.as_ref().map(describe_bpf).transpose()?;
     let module = if module::loaded() { Some(describe_module()?) } else { None };
+    let mut advice = advice(sysctl);
+    let (elsewhere, unseen_processes) = look_elsewhere(&mut advice)?;
+    let hidden = if bpf.is_none() { view::hidden()? } else { None };
     Ok(Status {
         lacking: bpf::lacking(),
-        draining: copies.draining,
-        held: copies.held,
+        // Of one that is not seen it cannot be told which copy is the one that is registered.
+        draining: if hidden.is_none() { copies.draining } else { 0 },
+        held: if hidden.is_none() { copies.held } else { 0 },
         leftovers: bpf.is_none() && fs::metadata(PINS).is_ok(),
+        hidden,
         bpf,
         module,
-        advice: advice(|name| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()),
+        enabled: routes::enabled()?,
+        watched: watch::is_watched(),
+        elsewhere,
+        unseen_processes,
+        advice,
     })
+}
+
+/// What a file below `net.ipv4` says in this network namespace.
+fn sysctl(name: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()
+}
+
+/// Other network namespaces that use Marimo, and what their settings take from it. They begin with the kernel's settings,
+/// not with those of the host.
+fn look_elsewhere(told: &mut Vec<String>) -> Outcome<(Vec<Elsewhere>, usize)> {
+    let others = namespaces::others()?;
+    let mut elsewhere = Vec::new();
+    for other in others.seen {
+        let look = || {
+            let default = routes::default().is_ok_and(|name| NAMES.contains(&name.as_str()));
+            (default, routes::count().unwrap_or(0), advice(sysctl))
+        };
+        // It may have ended meanwhile.
+        let Ok((default, routes, advice)) = other.within(look) else { continue };
+        if default || routes > 0 {
+            told.extend(advice.into_iter().map(|line| format!("network namespace of {}: {line}", other.name)));
+            elsewhere.push(Elsewhere { namespace: other.name, default, routes });
+        }
+    }
+    Ok((elsewhere, others.hidden))
 }
 
 fn describe_bpf(loaded: &Loaded) -> Outcome<Bpf> {
@@ -91,9 +150,10 @@ fn describe_bpf(loaded: &Loaded) -> Outcome<Bpf> {
         connections: counters.open(),
         table: format!("{:08x}", checksum(&table)),
         slot: loaded.active()?,
-        fallback: settings.fallback(),
-        trace_acks: settings.trace_acks != 0,
-        config: describe(&settings.config).into_iter().collect(),
+        layout: loaded.layout,
+        fallback: settings.as_ref().map(Settings::fallback),
+        trace_acks: settings.as_ref().map(|settings| settings.trace_acks != 0),
+        config: settings.map(|settings| describe(&settings.config).into_iter().collect()),
         rules: bpf::rules().map(|(rule, by)| (rule.into(), by.into())).into(),
         counters,
     })
@@ -111,13 +171,19 @@ fn describe_module() -> Outcome<Module> {
 
 /// Prints what is loaded.
 pub fn status(arguments: &arguments::Status) -> Outcome {
-    crate::load::root()?;
+    view::root()?;
     let status = gather()?;
     if arguments.json {
         say!("{}", serde_json::to_string_pretty(&status).during("cannot write")?);
-        return Ok(());
+    } else {
+        describe_status(&status);
     }
+    status.hidden.map_or(Ok(()), |hidden| Err(Failure::failed(hidden)))
+}
+
+fn describe_status(status: &Status) {
     match &status.bpf {
+        None if status.hidden.is_some() => say!("{NAME}: registered, but not seen from here"),
         None if status.leftovers => {
             say!("{NAME}: not loaded, with leftovers in {PINS} (marimoctl unload)")
         }
@@ -127,26 +193,35 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
         },
         Some(bpf) => {
             say!("{NAME}: {} connections, table {} in slot {}", bpf.connections, bpf.table, bpf.slot);
-            say!("  without ECN: {}; trace of every ACK: {}", bpf.fallback, if bpf.trace_acks { "on" } else { "off" });
+            if bpf.layout != LAYOUT {
+                say!(
+                    "  loaded by another version of marimoctl: its layout is {}, that of this one {LAYOUT}",
+                    bpf.layout
+                );
+            }
             let list = |pairs: Vec<String>| pairs.join(", ");
-            say!("  {}", list(bpf.config.iter().map(|(name, value)| format!("{name} = {value}")).collect()));
-            let counters = serde_json::to_value(bpf.counters).during("cannot write")?;
-            let Some(counters) = counters.as_object() else {
-                return Err(Failure::failed("counters are no object"));
-            };
-            say!("  {}", list(counters.iter().map(|(name, count)| format!("{name} {count}")).collect()));
-            say!("  {}", describe_rules(&bpf.rules, bpf.counters.starts));
+            match (&bpf.config, &bpf.fallback) {
+                (Some(config), Some(fallback)) => {
+                    let trace = if bpf.trace_acks == Some(true) { "on" } else { "off" };
+                    say!("  without ECN: {fallback}; trace of every ACK: {trace}");
+                    say!("  {}", list(config.iter().map(|(name, value)| format!("{name} = {value}")).collect()));
+                }
+                _ => say!("  its settings are not known to this version"),
+            }
+            say!("  {}", list(bpf.counters.iter().map(|(name, count)| format!("{name} {count}")).collect()));
+            say!("  {}", describe_rules(&bpf.rules, bpf.counters.get("starts")));
         }
     }
     if status.draining > 0 {
         say!("{NAME}: {} unloaded copies wait for their last connection", status.draining);
     }
     if status.held > 0 {
-        say!(
-            "{NAME}: {} unloaded copies without connections: of a listener, or kept by the kernel for a default that it \
-             refused in a network namespace",
-            status.held
-        );
+        let defaults = status.elsewhere.iter().filter(|namespace| namespace.default).count();
+        let why = match defaults {
+            0 => "of a listener, or kept by the kernel for a default that it refused in a network namespace".to_owned(),
+            _ => format!("held by {defaults} network namespaces whose default it is, or as with none of these"),
+        };
+        say!("{NAME}: {} unloaded copies without connections: {why}", status.held);
     }
     match &status.module {
         None => say!("{}: not loaded", module::NAME),
@@ -158,10 +233,30 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
             say!("  {}", describe_rules(&of.rules, starts));
         }
     }
+    describe_routes(&status.enabled, status.watched);
+    for Elsewhere { namespace, default, routes } in &status.elsewhere {
+        let default = if *default { "the default of new connections, " } else { "" };
+        say!("network namespace of {namespace}: {default}{routes} routes (marimoctl rollback takes both back)");
+    }
+    if status.unseen_processes > 0 {
+        say!("the network namespaces of {} processes cannot be seen from here", status.unseen_processes);
+    }
     for line in &status.advice {
         say!("advice: {line}");
     }
-    Ok(())
+}
+
+fn describe_routes(enabled: &Enabled, is_watched: bool) {
+    let watched = if is_watched { "" } else { ", which nobody watches (marimoctl watch)" };
+    if enabled.routes > 0 {
+        say!("routes enabled: {}{watched}", enabled.routes);
+    }
+    for route in &enabled.drifted {
+        say!("route {route}: enabled, and has come back without{watched}");
+    }
+    for route in &enabled.due {
+        say!("route {route}: to be given back what it had, which the kernel has refused");
+    }
 }
 
 /// What settings take from Marimo, by what `sysctl` says of a name below `net.ipv4`.

@@ -8,10 +8,12 @@ use crate::{
     layout::{NAME, Plain, Record},
     module,
     tracefs::Instance,
+    view,
 };
 use libbpf_rs::RingBufferBuilder;
+use rustix::time::{ClockId, clock_gettime};
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::BTreeMap,
     io::{self, IsTerminal, Write},
     sync::atomic::{AtomicBool, Ordering},
@@ -32,12 +34,11 @@ extern "C" fn on_signal(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// CLOCK_MONOTONIC, seconds.
+/// The kernel's CLOCK_MONOTONIC, seconds: that of records.
 fn now() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is ours and the clock always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    let time = clock_gettime(ClockId::Monotonic);
+    let nanoseconds = i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec) - view::clock_ahead();
+    nanoseconds as f64 / 1e9
 }
 
 /// Newest entry of each connection, and how many of each kind it has had.
@@ -120,7 +121,7 @@ pub fn top(arguments: &arguments::Top) -> Outcome {
     if arguments.recorded && arguments.form == Some(Form::Module) {
         return Err(nothing_recorded());
     }
-    crate::load::root()?;
+    view::root()?;
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let handler: extern "C" fn(libc::c_int) = on_signal;
         // SAFETY: the handler only touches an atomic.
@@ -142,16 +143,18 @@ pub fn top(arguments: &arguments::Top) -> Outcome {
             Ok(instance.read()?.into_iter().filter(|entry| entry.time >= since).collect())
         });
     }
-    Err(Failure::failed(format!("neither {NAME} nor {} is loaded", module::NAME)))
+    view::not_loaded(format!("neither {NAME} nor {} is loaded", module::NAME))
 }
 
 fn of_ring(loaded: &Loaded, arguments: &arguments::Top) -> Outcome {
     let entries = RefCell::new(Vec::new());
+    let is_other = Cell::new(false);
     let mut builder = RingBufferBuilder::new();
     builder
-        .add(loaded.map("trace"), |bytes| {
-            if let Some(record) = Record::read(bytes) {
-                entries.borrow_mut().push(Entry::of(&record));
+        .add(loaded.map("trace")?, |bytes| {
+            match Record::read(bytes) {
+                Some(record) => entries.borrow_mut().push(Entry::of(&record)),
+                None => is_other.set(true),
             }
             0
         })
@@ -160,6 +163,9 @@ fn of_ring(loaded: &Loaded, arguments: &arguments::Top) -> Outcome {
     show(arguments, |since| {
         // An interrupted wait is no error: the signal is looked at by the caller.
         let _ = ring.poll(POLL);
+        if is_other.get() {
+            return Err(loaded.other_version("has records of another size"));
+        }
         Ok(entries.take().into_iter().filter(|entry| entry.time >= since).collect())
     })
 }

@@ -5,9 +5,9 @@ use crate::{
     bpf::{self, Loaded, PINS},
     failure::{Failure, Outcome},
     layout::NAME,
-    load, lock,
+    lock,
     output::say,
-    routes,
+    rollback, routes, view,
 };
 use std::{fs, thread, time::Duration, time::Instant};
 
@@ -16,11 +16,12 @@ const FORGETTING: Duration = Duration::from_secs(5);
 
 /// Takes the registration away. Connections that use it keep the programs until they close: none is touched.
 pub fn unload(arguments: &arguments::Unload) -> Outcome {
-    load::root()?;
+    view::root()?;
     let lock = lock::hold()?;
+    rollback::give_back_due();
     let Some(loaded) = Loaded::open() else {
         if fs::metadata(PINS).is_err() {
-            return Err(Failure::failed(format!("{NAME} is not loaded")));
+            return view::not_loaded(format!("{NAME} is not loaded"));
         }
         bpf::remove_pins()?;
         say!("removed {PINS}, which a load that did not end had left");
@@ -40,10 +41,11 @@ pub fn unload(arguments: &arguments::Unload) -> Outcome {
     }
     // Waiting changes nothing: others may go on.
     drop(lock);
-    if routes::enabled() {
+    if routes::enabled().is_ok_and(|enabled| enabled.routes + enabled.drifted.len() > 0) {
         say!("routes are still enabled; marimoctl rollback gives them back what they had");
     }
-    let open = || Ok::<_, Failure>(bpf::counters(&counters)?.open());
+    let open =
+        || Ok::<_, Failure>(counters.as_ref().map(bpf::counters).transpose()?.map_or(0, |counters| counters.open()));
     while open()? > 0 && start.elapsed() < Duration::from_secs(arguments.wait) {
         thread::sleep(Duration::from_millis(50));
     }
