@@ -77,6 +77,7 @@ hosts:
 	    "rigs/virtual-time/run.sh --faults" \
 	    "rigs/virtual-time/run.sh --churn" \
 	    "deploy/linux/tcp_marimo/package-test.sh" \
+	    "deploy/linux/marimoctl/upgrade-test.sh" \
 	    "deploy/linux/marimoctl/package-test.sh"
 
 ## Formatting, lints, documentation links, licences, what is in the packages.

@@ -39,6 +39,13 @@ struct {
 } counters SEC(".maps");
 
 struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct bpf_marimo_counters_2);
+} counters_2 SEC(".maps");
+
+struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_RINGBUF);
 	MAP_NUMBER(max_entries, 1 << 20);
 } trace SEC(".maps");
@@ -99,13 +106,14 @@ NOINLINE int on_timeout(struct marimo *m, marimo_u32 next)
 #include "../marimo_tcp.h"
 
 /* Programs of one CPU interrupt each other: a task's by a softirq's. */
-#define COUNT(field, by)                                                      \
+#define COUNT_IN(map, field, by)                                              \
 	do {                                                                  \
-		struct bpf_marimo_counters *at =                              \
-			bpf_map_lookup_elem(&counters, &first);               \
+		struct bpf_marimo_##map *at =                                 \
+			bpf_map_lookup_elem(&map, &first);                    \
 		if (at)                                                       \
 			__sync_fetch_and_add(&at->field, by);                 \
 	} while (0)
+#define COUNT(field, by) COUNT_IN(counters, field, by)
 
 /* Operations get their arguments as words, the socket always first. */
 static ALWAYS_INLINE struct sock *socket_of(const u64 *arguments)
@@ -318,7 +326,7 @@ static ALWAYS_INLINE void check_ecn(struct sock *sk,
 	if (!(out->events & MARIMO_TCP_DID_FAIL) || !fall_back(sk))
 		return;
 	if (out->events & MARIMO_TCP_DID_FAIL_ECT)
-		COUNT(fallbacks_ect, 1);
+		COUNT_IN(counters_2, fallbacks_ect, 1);
 	else
 		COUNT(fallbacks_echo, 1);
 	tp->ecn_flags &= ~(TCP_ECN_OK | TCP_ECN_MODE_ACCECN);

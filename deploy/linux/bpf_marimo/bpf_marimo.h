@@ -46,7 +46,8 @@ struct bpf_marimo_settings {
  * @fallbacks_syn: of @fallbacks, as their SYN was sent again
  * @fallbacks_echo: of @fallbacks, as eight losses came before any mark
  * @syns: SYNs that were sent again
- * @fallbacks_ect: of @fallbacks, after three timeouts in a row
+ *
+ * Nothing is added: a marimoctl of an earlier version compares the size.
  */
 struct bpf_marimo_counters {
 	marimo_u64 opened;
@@ -71,6 +72,13 @@ struct bpf_marimo_counters {
 	marimo_u64 fallbacks_syn;
 	marimo_u64 fallbacks_echo;
 	marimo_u64 syns;
+};
+
+/**
+ * struct bpf_marimo_counters_2 - what is counted besides, since layout 2
+ * @fallbacks_ect: of @fallbacks, after three timeouts in a row
+ */
+struct bpf_marimo_counters_2 {
 	marimo_u64 fallbacks_ect;
 };
 

@@ -6,13 +6,14 @@
 //!     active             which of the two is read
 //!     counters, trace    what happened
 //!     settings           configuration, read-only
+//!     counters_2         what layout 2 counts besides
 //!     layout-2           an empty folder: which version of all this; 1 has none
 //!     link               the registration: made last, so that a folder without it is a leftover
 //! ```
 
 use crate::{
     failure::{Failure, Outcome, While},
-    layout::{Counters, Knots, Plain, Settings},
+    layout::{COUNTERS, COUNTERS_2, Counters, Knots, NAME, Plain, Settings},
     view,
 };
 use libbpf_rs::{
@@ -36,11 +37,12 @@ pub const PINS: &str = "/sys/fs/bpf/marimo";
 /// Name of the map that holds the settings: the last 15 letters are what the kernel keeps.
 pub const SETTINGS_MAP: &str = ".rodata.settings";
 /// Pinned maps and the names that libbpf gives them.
-pub const MAPS: [(&str, &str); 6] = [
+pub const MAPS: [(&str, &str); 7] = [
     ("table_0", "table_0"),
     ("table_1", "table_1"),
     ("active", "active"),
     ("counters", "counters"),
+    ("counters_2", "counters_2"),
     ("trace", "trace"),
     ("settings", SETTINGS_MAP),
 ];
@@ -244,8 +246,8 @@ impl Loaded {
     /// Of what another version of marimoctl has loaded.
     pub fn other_version(&self, what: &str) -> Failure {
         Failure::failed(format!(
-            "what is loaded {what}: another version of marimoctl has loaded it (its layout is {}, that of this one \
-             {LAYOUT}); marimoctl unload, marimoctl load",
+            "{NAME} {what}: another version of marimoctl has loaded it (its layout is {}, that of this one {LAYOUT}); \
+             marimoctl unload, marimoctl load",
             self.layout
         ))
     }
@@ -260,7 +262,12 @@ impl Loaded {
     }
     /// What it has counted.
     pub fn counters(&self) -> Outcome<Counters> {
-        counters(self.map("counters")?)
+        let counters = counters(self.map("counters")?)?;
+        // Of a layout that has it.
+        match self.map("counters_2") {
+            Ok(map) => Ok(counters.and(counters_of(map, &COUNTERS_2)?)),
+            Err(_) => Ok(counters),
+        }
     }
     /// Which of the two tables is read.
     pub fn active(&self) -> Outcome<usize> {
@@ -308,10 +315,14 @@ fn query_info(map: &MapHandle) -> Outcome<u32> {
     Ok(map.info().during("cannot ask for a map's number")?.info.id)
 }
 
-/// Sum of the counters of all CPUs.
+/// Sum of the counters of all CPUs that every layout has.
 pub fn counters(map: &impl MapCore) -> Outcome<Counters> {
+    counters_of(map, &COUNTERS)
+}
+
+fn counters_of(map: &impl MapCore, names: &[&'static str]) -> Outcome<Counters> {
     let cpus = map.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read counters")?;
-    Ok(Counters::sum(&cpus.unwrap_or_default()))
+    Ok(Counters::sum(names, &cpus.unwrap_or_default()))
 }
 
 /// Copies of bpf_marimo in the kernel that are registered no more.

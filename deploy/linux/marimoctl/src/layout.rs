@@ -70,9 +70,9 @@ pub struct Knots(pub [u32; KNOTS]);
 // SAFETY: numbers of one size.
 unsafe impl Plain for Knots {}
 
-/// Names of the numbers of `struct bpf_marimo_counters`, in its order. A version may add to their end; the first two have always
-/// been these.
-pub const COUNTERS: [&str; 23] = [
+/// Names of the numbers of `struct bpf_marimo_counters`, in its order. Since layout 1 they are the same: what later layouts count
+/// besides is in maps of its own, so that an earlier marimoctl reads what it knows.
+pub const COUNTERS: [&str; 22] = [
     "opened",
     "closed",
     "fallbacks",
@@ -95,22 +95,28 @@ pub const COUNTERS: [&str; 23] = [
     "fallbacks_syn",
     "fallbacks_echo",
     "syns",
-    "fallbacks_ect",
 ];
+/// Those of `struct bpf_marimo_counters_2`.
+pub const COUNTERS_2: [&str; 1] = ["fallbacks_ect"];
 
 /// What has been counted, by name: as many as the version that is loaded has, and this one knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters(Vec<(&'static str, u64)>);
 
 impl Counters {
-    /// Sum of what each CPU has counted.
-    pub fn sum(cpus: &[Vec<u8>]) -> Self {
+    /// Sum of what each CPU has counted under these names.
+    pub fn sum(names: &[&'static str], cpus: &[Vec<u8>]) -> Self {
         let one = |at: usize, cpu: &Vec<u8>| Some(u64::from_ne_bytes(cpu.get(8 * at..8 * at + 8)?.try_into().ok()?));
         let sum = |(at, name): (usize, &&'static str)| {
             let counts = cpus.iter().map(|cpu| one(at, cpu)).collect::<Option<Vec<_>>>()?;
             Some((*name, counts.into_iter().fold(0, u64::wrapping_add)))
         };
-        Self(COUNTERS.iter().enumerate().map_while(sum).collect())
+        Self(names.iter().enumerate().map_while(sum).collect())
+    }
+    /// And others.
+    pub fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
     }
     /// In the order of the structure.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
@@ -182,10 +188,12 @@ mod tests {
     #[test]
     fn counters_are_those_of_the_header() {
         let header = include_str!("../../bpf_marimo/bpf_marimo.h");
-        let body = header.split("struct bpf_marimo_counters {").nth(1).and_then(|rest| rest.split('}').next());
-        let names: Vec<_> = body.expect("the structure").split("marimo_u64 ").skip(1).collect();
-        let names: Vec<_> = names.iter().map(|name| name.trim().trim_end_matches(';')).collect();
-        assert_eq!(names, COUNTERS);
+        for (structure, known) in [("bpf_marimo_counters", &COUNTERS[..]), ("bpf_marimo_counters_2", &COUNTERS_2)] {
+            let body = header.split(&format!("struct {structure} {{")).nth(1).and_then(|rest| rest.split('}').next());
+            let names = body.expect("the structure").split("marimo_u64 ").skip(1);
+            let names: Vec<_> = names.map(|name| name.trim().trim_end_matches(';')).collect();
+            assert_eq!(names, known);
+        }
     }
 
     #[test]
@@ -193,13 +201,15 @@ mod tests {
         let cpu = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_ne_bytes()).collect::<Vec<u8>>();
         let mut one = vec![0; COUNTERS.len()];
         (one[0], one[1], one[17]) = (5, 2, 1);
-        let sum = Counters::sum(&[cpu(&one), cpu(&one)]);
+        let sum = Counters::sum(&COUNTERS, &[cpu(&one), cpu(&one)]);
         assert_eq!((sum.get("opened"), sum.open(), sum.get("untraced")), (10, 6, 2));
         // An earlier version has fewer, a later one more.
-        let earlier = Counters::sum(&[cpu(&one[..22]), cpu(&one[..22])]);
-        assert_eq!((earlier.open(), earlier.iter().count(), earlier.get("fallbacks_ect")), (6, 22, 0));
+        let earlier = Counters::sum(&COUNTERS, &[cpu(&one[..20]), cpu(&one[..20])]);
+        assert_eq!((earlier.open(), earlier.iter().count(), earlier.get("syns")), (6, 20, 0));
         one.push(7);
-        assert_eq!(Counters::sum(&[cpu(&one)]).iter().count(), COUNTERS.len());
-        assert_eq!(Counters::sum(&[]).open(), 0);
+        assert_eq!(Counters::sum(&COUNTERS, &[cpu(&one)]).iter().count(), COUNTERS.len());
+        assert_eq!(Counters::sum(&COUNTERS, &[]).open(), 0);
+        let both = sum.and(Counters::sum(&COUNTERS_2, &[cpu(&[3])]));
+        assert_eq!((both.open(), both.get("fallbacks_ect")), (6, 3));
     }
 }

@@ -217,9 +217,10 @@ pub fn enabled() -> Outcome<Enabled> {
     }
     let (registered, all) = (registered()?, Routes::open()?.all()?);
     for entry in journal.entries() {
-        match entry.before().map(|before| journal::state(entry, &before, &all, &registered)) {
-            _ if entry.due => enabled.due.push(entry.route.clone()),
-            Some(State::Drifted) => enabled.drifted.push(entry.route.clone()),
+        let Some(before) = entry.before() else { continue };
+        match journal::state(entry, &before, &all, &registered) {
+            _ if entry.due => enabled.due.push(describe(&before)),
+            State::Drifted => enabled.drifted.push(describe(&before)),
             _ => enabled.routes += 1,
         }
     }

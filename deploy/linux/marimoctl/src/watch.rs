@@ -125,7 +125,7 @@ pub fn watch() -> Outcome {
 }
 
 struct Watcher {
-    /// By the place of its entry's route: the order of keys is of no matter.
+    /// By what tells entries of the journal apart.
     seen: BTreeMap<String, Seen>,
     counts: Counts,
 }
@@ -136,7 +136,7 @@ impl Watcher {
         rollback::give_back_due();
         let journal = Journal::open()?;
         let entries = journal.entries();
-        self.seen.retain(|route, _| entries.iter().any(|entry| entry.route == *route));
+        self.seen.retain(|route, _| entries.iter().any(|entry| entry.id() == route));
         if entries.is_empty() {
             return Ok(None);
         }
@@ -170,7 +170,7 @@ impl Watcher {
         registered: &[String],
         now: Instant,
     ) -> Option<Duration> {
-        let seen = self.seen.entry(entry.route.clone()).or_insert_with(|| Seen::new(now));
+        let seen = self.seen.entry(entry.id().to_owned()).or_insert_with(|| Seen::new(now));
         let was = std::mem::replace(&mut seen.state, journal::state(entry, before, all, registered));
         if seen.state != State::Drifted {
             if seen.state == State::Other && was != State::Other {
