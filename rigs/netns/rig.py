@@ -444,6 +444,30 @@ def case_ect_dropped():
     return f"{counts['port']['dropped']} packets with ECT dropped; complete without after {slowest / 1e9:.1f} s"
 
 
+def case_restored():
+    """A limit: a receiver that was checkpointed and restored has forgotten ECN. A sender that was marked before goes on by
+    losses, as one without ECN would, and stays Marimo: nothing tells it that marks have stopped."""
+    script, size = pathlib.Path(__file__).with_name("restored.py"), 12_000_000
+    with Net(rate="50mbit", limit=150_000) as net, loaded():
+        file = options.work / "restored"
+        waits = [file, file.with_name("restored.listens")]
+        for path in waits:
+            path.unlink(missing_ok=True)
+        ends = {}
+        for what, namespace in [("receive", RECEIVER), ("send", net.senders[0])]:
+            ends[what] = subprocess.Popen(["nsenter", f"--net=/run/netns/{namespace}", "--", sys.executable, str(script), what,
+                                           "10.77.0.2", "5000", str(size), str(file)], stdout=subprocess.PIPE, text=True)
+            while not waits[1].exists():
+                time.sleep(0.05)
+        said = {what: json.loads(end.communicate(timeout=60)[0]) for what, end in ends.items()}
+        port, counters = net.counts()["port"], status()["bpf"]["counters"]
+    check(said["receive"]["received"] == size, f"{said}")
+    check(said["send"]["marked_before"] > 0 and said["send"]["marked_after"] == 0, f"marks after it was restored: {said}")
+    check(counters["losses"] > 0, f"{counters}")
+    return (f"{port['ce_data']} packets were marked, {said['send']['marked_before']} of them told before, none after; the queue's "
+            f"longest {port['backlog_max'] // 1000} KB (marked from 30), {counters['losses']} losses, {said['send']['congestion']}")
+
+
 def case_all_marked():
     """CE on every packet: e is 1, windows go to the floor and stay there, the flow completes."""
     with Net(patient=True) as net, loaded(), trace() as entries:
@@ -614,7 +638,7 @@ CASES = {
     "unload": case_unload,
     "offloads": case_offloads,
 }
-FAULTS = {"churn": case_churn}
+FAULTS = {"churn": case_churn, "restored": case_restored}
 HIDDEN = {"hold": case_hold}
 # These keep exact account of what passes through our programs.
 EXACT = {"marks", "all-marked"}

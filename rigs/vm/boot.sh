@@ -33,7 +33,7 @@ kernel=$("$rig/kernel.sh" newest)
 version=$(cat "$kernel/version")
 module "$kernel"
 package=$(deploy/linux/marimoctl/package.sh)
-base=$(rigs/debian/root.sh --newest boot systemd-sysv udev ifupdown iproute2 kmod procps netcat-openbsd libelf1t64 zlib1g)
+base=$(rigs/debian/root.sh --newest boot systemd-sysv udev ifupdown iproute2 kmod procps netcat-openbsd libelf1t64 zlib1g frr)
 
 # quoted PAGE REGEXP: what it has between back quotes in the rows of tables, as far as that matches.
 quoted() { sed -n '/^|/p' "$1" | grep -oE '`[^`]+`' | tr -d '`' | grep -E "$2"; }
@@ -89,6 +89,7 @@ for form in "${forms[@]}"; do
     mkdir -p "$root/etc/systemd/network"
     mv "$root"/etc/systemd/system/*.net* "$root/etc/systemd/network/"
     chroot "$root" systemctl --quiet enable rig.service systemd-networkd.service
+    chroot "$root" systemctl --quiet disable frr.service
     chroot "$root" systemctl --quiet mask serial-getty@ttyS0.service
     echo /dev/vdb / ext4 defaults 0 0 >"$root/etc/fstab"
     rm -f "$root/etc/resolv.conf"

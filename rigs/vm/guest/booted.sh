@@ -29,6 +29,11 @@ types() {
     done <"/rig/$1"
 }
 metric() { grep -qx "$1" /var/lib/prometheus/node-exporter/marimo.prom; }
+# A route counts nothing that a next hop gets anew: the number of its nexthop object, and what state it is in.
+all_routes() { { ip -d route show table all; ip -6 -d route show table all; } | sed -E 's/ nhid [0-9]+//; s/ expires [0-9]+sec//' | sort; }
+same_routes() { all_routes | diff "$1" - >/out/routes-differ; }
+routes_through() { [ "$(ip route show "$1" | grep -c "$2")" -eq "$3" ]; }
+watched_says() { marimoctl metrics >/out/metrics 2>&1 && grep -qE "^$1\$" /out/metrics; }
 exposed() { systemd-analyze security --no-pager --threshold=30 "$1" >>/out/security 2>&1; }
 
 case $form$stage in
@@ -42,11 +47,19 @@ bpf1)
     check "metrics are written under the sandbox" systemctl start marimo-metrics.service
     check "and say that it is loaded" metric 'marimo_loaded{form="bpf_marimo"} 1'
     check "and the default" metric 'marimo_default 1'
-    for unit in marimo marimo-default marimo-metrics; do
+    # A namespace that is made now begins with the host's default, and holds it.
+    check "a network namespace" ip netns add blue
+    check "begins with the default" nsenter --net=/run/netns/blue grep -qx bpf_marimo /proc/sys/net/ipv4/tcp_congestion_control
+    marimoctl status >/out/status 2>&1
+    check "which status says" contains /out/status "network namespace of /run/netns/blue: the default of new connections"
+    check "and its own tcp_ecn_fallback" contains /out/status "advice: network namespace of /run/netns/blue: net.ipv4.tcp_ecn_fallback = 1"
+    for unit in marimo marimo-default marimo-metrics marimo-watch; do
         check "exposure of $unit.service is below 3" exposed $unit.service
     done
     check "the default goes with its unit" systemctl stop marimo-default.service
     check "to cubic" is_default cubic
+    check "in the other network namespace, too" nsenter --net=/run/netns/blue grep -qx cubic /proc/sys/net/ipv4/tcp_congestion_control
+    check "which goes" ip netns del blue
     while read -r enable && read -r back; do
         check "\$ $enable" typed "$enable"
         case $enable in
@@ -57,6 +70,35 @@ bpf1)
         check "which leaves no route" no_route_names
         check "and cubic" is_default cubic
     done </rig/stages
+    # FRR makes routes anew, and a next hop of a route that is none of its own dies.
+    for number in 5 6; do
+        ip link add "rig$number" type dummy
+        ip addr add "172.20.$number.1/24" dev "rig$number"
+        ip link set "rig$number" up
+    done
+    printf 'ip route 172.21.0.0/16 172.20.%s.2\n' 5 6 >/etc/frr/frr.conf
+    check "FRR" systemctl start frr.service
+    eventually "and its route of two next hops" routes_through 172.21.0.0/16 nexthop 2
+    check "another such route" ip route add 172.22.0.0/16 nexthop via 172.20.5.2 nexthop via 172.20.6.2
+    sleep 2
+    all_routes >/tmp/routes
+    check "both are enabled" marimoctl enable 172.21.0.0/16 172.22.0.0/16
+    check "the watcher runs" watched_says "marimo_watched 1"
+    ip link set rig6 down
+    eventually "FRR makes its route anew" routes_through 172.21.0.0/16 "via 172.20.5.2 dev rig5" 1
+    eventually "which the watcher puts back" route_names 172.21.0.0/16 bpf_marimo
+    eventually "and counts" watched_says "marimo_route_restores_total [1-9].*"
+    check "with a dead next hop the unit stops" systemctl stop marimo.service
+    check "without failing" [ "$(systemctl is-failed marimo.service)" = inactive ]
+    check "the form is unloaded" lacks /proc/sys/net/ipv4/tcp_available_congestion_control bpf_marimo
+    check "one route is to be given back" watched_says "marimo_routes_due 1"
+    check "the unit starts" systemctl start marimo.service
+    ip link set rig6 up
+    eventually "the watcher gives the route back" watched_says "marimo_routes_due 0"
+    eventually "all routes are as before" same_routes /tmp/routes
+    check "FRR ends" systemctl stop frr.service
+    ip link del rig5
+    ip link del rig6
     check "a route again" marimoctl enable 10.2.3.0/24
     check "stopping the unit takes it back" systemctl stop marimo.service
     check "the route" no_route_names
