@@ -4,7 +4,8 @@
  * loss reaction and clamps of one connection, in freestanding integer C.
  *
  * The same text is compiled into the simulator, a Linux kernel module, a BPF
- * object, a QUIC endpoint and a 32-bit NIC core. Callers only convert units.
+ * object and a QUIC endpoint; test/run.sh runs it on a 32-bit RISC-V core, too,
+ * under emulation. Callers only convert units.
  * docs/marimo.md has the equations and where each default comes from.
  *
  * Numbers:

@@ -3,9 +3,9 @@
  * On-Ramp: when a packet may leave the edge. The hold rule of one flow, or of
  * all flows to one destination, in freestanding integer C.
  *
- * The simulator compiles this text. It is written so that a kernel queueing
- * discipline, a BPF object or a 32-bit NIC core can do so, too; there is none
- * yet. docs/onramp.md has the equations, and says what is published and what
+ * The simulator compiles this text. A kernel's BPF verifier takes it and a
+ * 32-bit RISC-V core runs it, which test/run.sh shows with every vector; nothing
+ * that holds packets on a host uses it yet. docs/onramp.md has the equations, and says what is published and what
  * is ours.
  *
  * Numbers:
@@ -406,18 +406,23 @@ static inline void onramp_on_release(struct onramp *o,
  */
 static inline onramp_u32 onramp_log2(onramp_u32 number)
 {
-	onramp_u32 whole = 31;
-	onramp_u32 shift;
+	onramp_u32 ones = number | number >> 1;
+	onramp_u32 whole;
 
 	if (number == 0)
 		return 0;
-	for (shift = 16; shift > 0; shift /= 2) {
-		if (number >> (32 - shift))
-			continue;
-		number <<= shift;
-		whole -= shift;
-	}
-	return (whole << 16) + ((number << 1) >> 16);
+	/*
+	 * All bits below the highest one, which are counted. Without a branch:
+	 * a verifier of BPF follows both ways of each.
+	 */
+	ones |= ones >> 2;
+	ones |= ones >> 4;
+	ones |= ones >> 8;
+	ones = (ones | ones >> 16) >> 1;
+	ones -= (ones >> 1) & 0x55555555u;
+	ones = (ones & 0x33333333u) + ((ones >> 2) & 0x33333333u);
+	whole = (((ones + (ones >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24;
+	return (whole << 16) + ((number << (31 - whole) << 1) >> 16);
 }
 
 /*

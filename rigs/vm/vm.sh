@@ -151,7 +151,9 @@ boot() {
     for program in "${programs[@]}"; do
         with_libraries "$built/$program" "$overlay" bin
     done
-    cp deploy/core/marimo-f.table "$overlay/rig/"
+    deploy/core/test/run.sh --programs "$built/core"
+    cp "$built/core/onramp-vectors-kernel" "$overlay/bin/"
+    cp "$built/core/onramp-whole.txt" deploy/core/marimo-f.table "$overlay/rig/"
     if [ -f "$built/module-$version/tcp_marimo.ko" ]; then
         cp "$built/module-$version/tcp_marimo.ko" "$overlay/rig/"
     fi

@@ -2,10 +2,19 @@
 # Tests of the cores alone: they compile without a library, call nothing outside, and agree with the golden vectors on
 # every machine at hand. The oracles make the vectors here; what is committed is a sample, and the hash of the whole. A
 # lane whose tools are missing is skipped with one line; under CI=true that is a failure.
+# usage: run.sh [OUT]
+#        run.sh --programs OUT    (makes only what replays all vectors in a kernel: CORE-vectors-kernel, CORE-whole.txt)
 set -eu
-cd "$(dirname "$0")/.."
-out=${1:-../../target/core}
+programs=
+if [ "${1:-}" = --programs ]; then
+    programs=only
+    shift
+fi
+here=$(cd "$(dirname "$0")/.." && pwd)
+out=${1:-$here/../../target/core}
 mkdir -p "$out"
+out=$(cd "$out" && pwd)
+cd "$here"
 status=0
 
 skip() {
@@ -23,6 +32,33 @@ nothing_undefined() {
     if [ -n "$undefined" ]; then
         echo "deploy/core: $2 needs from outside:"
         echo "$undefined"
+        status=1
+    fi
+}
+
+# What replays vectors of a core in the kernel that runs, which needs nothing of the machine.
+in_kernel_program() {
+    clang -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror -ffreestanding -O2 -c "test/$1.bpf.c" -o "$out/$1-program.o"
+    python3 test/section.py "$out/$1-program.o" syscall >"$out/$1-program.h"
+    cc $strict -fno-stack-protector -nostdlib -static -DIN_KERNEL="\"$1-program.h\"" -I"$out" "test/$1.c" \
+        -o "$out/$1-vectors-kernel"
+}
+
+# As a program in the kernel that runs: its name, vectors, and the command that makes one of them wrong.
+in_kernel() {
+    if ! [ "$(uname -m)" = x86_64 ] || ! has python3 || ! has cc; then
+        skip "$1: in this kernel" "needs x86-64, python3 and a C compiler"
+        return
+    fi
+    in_kernel_program "$1"
+    if [ "$(id -u)" != 0 ]; then
+        skip "$1: in this kernel" "root is needed"
+        return
+    fi
+    printf 'deploy/core: %s: in kernel %s: ' "$1" "$(uname -r)"
+    "$out/$1-vectors-kernel" <"$2" || status=1
+    if sed "$3" "$2" | "$out/$1-vectors-kernel" >/dev/null; then
+        echo "deploy/core: $1: a wrong vector was not noticed in the kernel"
         status=1
     fi
 }
@@ -71,6 +107,8 @@ check() {
         clang $strict -c "$core.c" -o "$out/$core-clang.o"
         clang -target bpf $strict -g -c "$core.c" -o "$out/$core-bpf.o"
         echo "deploy/core: $core: clang and BPF: compiled"
+        # Compiled is not taken by a verifier. marimo.h is in bpf_marimo, which the rigs load and replay.
+        if [ -f "test/$core.bpf.c" ]; then in_kernel "$core" "$vectors" "$spoil"; fi
     else
         skip "$core: clang and BPF" "no clang"
     fi
@@ -95,6 +133,11 @@ check() {
     fi
 }
 
+if [ "$programs" = only ]; then
+    python3 oracle/onramp.py >"$out/onramp-whole.txt"
+    in_kernel_program onramp
+    exit
+fi
 check marimo '0,/^a .* = [0-9]/s/= [0-9]/&1/'
 check onramp '0,/^p .* = [0-9]/s/= [0-9]/&1/'
 exit $status

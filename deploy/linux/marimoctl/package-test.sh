@@ -52,7 +52,13 @@ for unit in "$work"/root/lib/systemd/system/marimo*; do
         [ -x "$work/root$program" ] || fault "${unit##*/} starts $program, which is not there"
     done
 done
+# A route that could not be given back is named; its journal goes all the same.
+mkdir -p "$work/root/var/lib/marimo"
+echo '{"boot":"b","entries":[{"before":"02","names":["bpf_marimo"],"route":"10.2.3.0/24 table main","due":true}]}' \
+    >"$work/root/var/lib/marimo/routes-1.json"
 quietly inside apt-get purge -qq -y marimoctl
+grep -q "marimoctl: left: the route 10.2.3.0/24 table main names a congestion control that is gone" "$work/log" ||
+    fault "a purge does not say what is left: $(cat "$work/log")"
 left=$(cd "$work/root" && find . -xdev -path ./proc -prune -o -path ./var/lib/dpkg -prune -o -path ./var/cache -prune \
     -o -path ./var/log -prune -o -name '*marimo*' -print)
 [ -z "$left" ] || fault "a purge leaves: $left"

@@ -48,6 +48,11 @@ operates() {
     check "and its table is in place again" has_table /tmp/shipped
 }
 
+# The core of On-Ramp, as a program of this kernel.
+core_agrees() { onramp-vectors-kernel </rig/onramp-whole.txt >/out/onramp 2>&1; }
+check "this kernel's verifier takes onramp.h, and all vectors agree" core_agrees
+note "$(tail -n 1 /out/onramp)"
+
 ! operated || operates_other_thresholds
 module_loads
 if [ "$CONGESTION" = marimo ]; then
@@ -115,6 +120,18 @@ if [ "$CONGESTION" = marimo ]; then
     check "and the module counts none that is still open" [ "$(count_of connections)" -eq 0 ]
 fi
 note "marked $marked, received $received, echoed $echoed, retransmissions $retransmissions"
+# A namespace that is made while the law is the default begins with it, and holds the module.
+if operated && [ "$CONGESTION" = marimo ]; then
+    sysctl -q -w net.ipv4.tcp_congestion_control=marimo
+    ip netns add later
+    sysctl -q -w net.ipv4.tcp_congestion_control=cubic
+    has_default() { in_namespace "$1" sysctl -n net.ipv4.tcp_congestion_control | grep -qx "$2"; }
+    check "a namespace made under the default has it" has_default later marimo
+    check "by which rmmod is refused" fails rmmod "$MODULE"
+    check "marimoctl rollback takes it back there" marimoctl rollback
+    check "to cubic" has_default later cubic
+    ip netns del later
+fi
 network_down
 module_unloads
 
