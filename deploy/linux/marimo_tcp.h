@@ -172,7 +172,8 @@ _Static_assert(sizeof(struct marimo_tcp) <= 104, "a socket has 104 bytes");
  * @limited: the window held back data in the last window of data
  * @exact: the echo is exact by protocol (AccECN)
  * @restart: windows are to shrink while it is idle
- * @marks: the host can set the ECN field of what it sends
+ * @marks: the host can put CE on what it sends
+ * @plain: what it sends again can be without ECT
  *
  * @receive_next is for marimo_tcp_init() only, @becomes for
  * marimo_tcp_on_state(), @idle, @timeout and @restart for
@@ -202,6 +203,7 @@ struct marimo_tcp_sample {
 	marimo_u8 exact;
 	marimo_u8 restart;
 	marimo_u8 marks;
+	marimo_u8 plain;
 };
 
 /* Bits of struct marimo_tcp_decision.events: what @core was told, in order. */
@@ -427,7 +429,7 @@ static inline marimo_u32 marimo_tcp_prr(struct marimo_tcp *m,
 static inline int marimo_tcp_again_not_ect(const struct marimo_tcp *m,
 					   const struct marimo_tcp_sample *in)
 {
-	return in->marks && m->core.ect_timeouts >= MARIMO_TCP_AGAIN_NOT_ECT;
+	return in->plain && m->core.ect_timeouts >= MARIMO_TCP_AGAIN_NOT_ECT;
 }
 
 /* The ECN field of what is sent in this state. */

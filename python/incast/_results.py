@@ -193,6 +193,15 @@ class Results:
         return self._facts["verdict"]
 
     @property
+    def settings(self) -> list[dict[str, Any]]:
+        """Which values of settings are best for each scheme, and which cannot be told from them: one entry for each combination
+        of conditions (axes of workloads, topology and times), with ``subjects``, one for each number that is judged. Of each
+        scheme there are the ``point`` at which it is best, and ``axes``: the ``best`` value, the two ends of the ``range``
+        around it in which nothing is told apart, values that are ``as_good``, ``open`` (cannot be told) or ``apart``, with the part by which they differ and
+        its 95% interval. Empty without a grid over settings, and with fewer than three seeds."""
+        return self._facts["settings"]
+
+    @property
     def claims(self) -> list[dict[str, Any]]:
         """Published numbers beside what was measured, with its confidence interval and the status."""
         return self._facts["claims"]

@@ -103,6 +103,8 @@ module() {
     rm -rf "$work"
     mkdir -p "$work"
     deploy/linux/tcp_marimo/stage.sh "$work"
+    # Headers of 6.12 want it.
+    case $version in 6.1.*) ;; *) scripts/debian.sh pahole pahole "$rig" ;; esac
     if [ -x "$kernel/root/usr/bin/make" ]; then
         # In the release that the kernel is of.
         rm -rf "$kernel/root/var/tmp/module"

@@ -4,7 +4,7 @@ use crate::{error, table::Table};
 use incast_lab::results::{
     self,
     export::{self, Joint},
-    verdict,
+    settings, verdict,
 };
 use incast_units::Time;
 use pyo3::prelude::*;
@@ -38,7 +38,8 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
         "schemes": results.schemes, "classes": results.classes, "points": results.points,
         "rows": results.rows, "claims": results.claims,
         "verified": !results.unverified,
-        "verdict": verdict::text(&results.verdicts, 100).trim_end(),
+        "verdict": [settings::text(&results.settings, 100), verdict::text(&results.verdicts, 100)].concat().trim_end(),
+        "settings": settings::to_json(&results.settings),
     });
     Ok(facts.to_string())
 }

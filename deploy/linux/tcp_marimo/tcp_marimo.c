@@ -175,7 +175,7 @@ static inline void tcp_snd_cwnd_set(struct tcp_sock *tp, u32 window)
 #endif
 
 /*
- * Whether the ECN field that a socket is given is sent. Newer kernels set ECT(0) with each
+ * Whether CE that a socket is given is sent. Newer kernels set ECT(0) with each
  * segment of data, whatever was set before.
  */
 #ifdef MARIMO_HAVE_ECN_XMIT_CLEARS
@@ -246,6 +246,8 @@ static void marimo_sample(const struct sock *sk, struct marimo_tcp_sample *in)
 	in->exact = marimo_has_accecn(tp);
 	in->restart = 0;
 	in->marks = MARIMO_CAN_MARK;
+	/* With AccECN the kernel sets ECT anew with that, too. */
+	in->plain = !in->exact;
 }
 
 /* What is sent from now on: CE, ECT(0), or neither. */
@@ -257,8 +259,7 @@ static void marimo_set_codepoint(struct sock *sk, u32 codepoint)
 		[MARIMO_TCP_SEND_NOT_ECT] = INET_ECN_NOT_ECT,
 	};
 
-	if (!MARIMO_CAN_MARK ||
-	    (inet_sk(sk)->tos & INET_ECN_MASK) == field[codepoint])
+	if ((inet_sk(sk)->tos & INET_ECN_MASK) == field[codepoint])
 		return;
 	INET_ECN_dontxmit(sk);
 	if (codepoint == MARIMO_TCP_SEND_NOT_ECT)

@@ -6,7 +6,7 @@
 #include "../marimo_tcp.h"
 #include "../../core/test/bare.h"
 
-#define FIELDS 23
+#define FIELDS 24
 #define RESULTS 11
 
 static struct marimo_config config;
@@ -67,6 +67,7 @@ static void read_sample(struct marimo_tcp_sample *in)
 	in->exact = (marimo_u8)sample[20];
 	in->restart = (marimo_u8)sample[21];
 	in->marks = (marimo_u8)sample[22];
+	in->plain = (marimo_u8)sample[23];
 }
 
 static void compare_decision(u32 decided, const struct marimo_tcp_decision *out)

@@ -113,6 +113,55 @@ pub fn log_confidence(values: &[Option<f64>]) -> Option<Interval> {
     confidence(&logarithms).map(|Interval(low, high)| Interval(libm::exp(low), libm::exp(high)))
 }
 
+/// Two-sided p-value of independent differences whose mean is none, by Student's t; 0 where all are the same difference, and 1
+/// where all are none. `None` of fewer than two.
+pub fn p_value(differences: &[f64]) -> Option<f64> {
+    if differences.len() < 2 {
+        return None;
+    }
+    let count = differences.len() as f64;
+    let mean = differences.iter().sum::<f64>() / count;
+    let variance = differences.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (count - 1.0);
+    if mean == 0.0 {
+        return Some(1.0);
+    }
+    Some(1.0 - student_within(mean.abs() / (variance / count).sqrt(), differences.len() - 1))
+}
+
+/// Probability that Student's t lies between -t and t: the finite sums for whole degrees of freedom (Abramowitz and Stegun,
+/// 26.7.3 and 26.7.4).
+fn student_within(t: f64, degrees: usize) -> f64 {
+    if t.is_infinite() {
+        return 1.0;
+    }
+    let angle = libm::atan(t / (degrees as f64).sqrt());
+    let (sine, cosine) = (libm::sin(angle), libm::cos(angle));
+    // Terms of one more power of the square each: of 1/2, 3/4, 5/6 … or of 2/3, 4/5, 6/7 …
+    let is_odd = degrees % 2 == 1;
+    let (mut term, mut sum) = (if is_odd { cosine } else { 1.0 }, 0.0);
+    let first = if is_odd { 3 } else { 2 };
+    for power in (first..=degrees).step_by(2) {
+        sum += term;
+        term *= cosine * cosine * (power - 1) as f64 / power as f64;
+    }
+    if is_odd { std::f64::consts::FRAC_2_PI * (angle + sine * sum) } else { sine * sum }
+}
+
+/// Which of several p-values are below a level together, by Holm's step-down procedure: the chance that any of them is so
+/// without a difference is at most that level.
+pub fn holm(p_values: &[f64], level: f64) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
+    let mut is_below = vec![false; p_values.len()];
+    for (place, index) in order.into_iter().enumerate() {
+        if p_values[index] > level / (p_values.len() - place) as f64 {
+            break;
+        }
+        is_below[index] = true;
+    }
+    is_below
+}
+
 /// 97.5% quantile of Student's t: tabulated to 30 degrees of freedom, then the expansion of Cornish and Fisher
 /// (Abramowitz and Stegun, 26.7.5), which is good to five digits from there on.
 fn student_t(degrees: usize) -> f64 {
@@ -217,6 +266,27 @@ mod tests {
         for (degrees, quantile) in [(6, 3.142_668), (18, 2.552_380), (120, 2.357_825)] {
             assert!((student_t_99(degrees) / quantile - 1.0).abs() < 2e-3, "{degrees}");
         }
+    }
+
+    #[test]
+    fn p_values_are_those_of_students_t() {
+        // At the quantile that intervals use, 5% are beyond it.
+        for degrees in 1..=30 {
+            let beyond = 1.0 - student_within(student_t(degrees), degrees);
+            assert!((beyond - 0.05).abs() < 1e-6, "{degrees}: {beyond}");
+        }
+        // scipy.stats.ttest_1samp([1, 2, 3, 5], 0).pvalue, and of five numbers.
+        assert!((p_value(&[1.0, 2.0, 3.0, 5.0]).expect("four") - 0.048_566_856_6).abs() < 1e-8);
+        assert!((p_value(&[0.3, -0.1, 0.2, 0.4, 0.1]).expect("five") - 0.104_539_999_8).abs() < 1e-8);
+        assert_eq!(p_value(&[1.0]), None);
+        assert_eq!((p_value(&[0.0, 0.0]), p_value(&[2.0, 2.0])), (Some(1.0), Some(0.0)));
+    }
+
+    #[test]
+    fn holm_steps_down_until_one_is_too_large() {
+        assert_eq!(holm(&[0.03, 0.04, 0.02], 0.05), [false, false, false]);
+        assert_eq!(holm(&[0.06, 0.01, 0.02], 0.05), [false, true, true]);
+        assert_eq!(holm(&[], 0.05), Vec::<bool>::new());
     }
 
     #[test]

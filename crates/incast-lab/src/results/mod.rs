@@ -4,7 +4,7 @@
 //! - [`record`]: the file `run.json`; [`runs`]: those of a folder; [`export`]: one table of the rows of all its runs.
 //! - [`checksums`]: whether files are what was written.
 //! - [`summary`]: the rows of `summary.json`, [`file`](mod@file) itself; [`csv`]: the same as `summary.csv`.
-//! - [`verdict`]: which scheme is best, and which cannot be told from it.
+//! - [`verdict`]: which scheme is best, and which cannot be told from it; [`settings`]: which values of settings are.
 //! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]:
 //!   published numbers beside it.
 
@@ -25,6 +25,7 @@ pub mod read;
 pub mod record;
 pub mod row;
 pub mod runs;
+pub mod settings;
 pub(crate) mod steady;
 pub mod summary;
 pub mod table;

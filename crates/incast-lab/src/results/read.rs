@@ -5,6 +5,7 @@ use super::{
     record::{RunRecord, Status},
     row::{ALL, Row, Seed},
     runs,
+    settings::{self, Settings},
     verdict::{self, Terms, Verdicts},
 };
 use crate::{
@@ -99,6 +100,8 @@ pub struct Results {
     pub columns: Vec<Column>,
     /// Which scheme is best in what.
     pub verdicts: Vec<Verdicts>,
+    /// What can be said about the values of settings.
+    pub settings: Vec<Settings>,
 }
 
 impl Results {
@@ -202,13 +205,14 @@ pub fn read(folder: &Path) -> Result<Results, Unreadable> {
         indifferent: of_measure(first, "indifferent")?.unwrap_or_default(),
     };
     let verdicts = verdict::verdicts(&rows, &terms);
+    let settings = settings::settings(&rows, &terms);
     let classes: Vec<String> = match &first.record.classes[..] {
         [] | [_] => vec![ALL.to_owned()],
         several => [ALL.to_owned()].into_iter().chain(several.iter().cloned()).collect(),
     };
     let points = distinct(rows.iter().map(|row| &row.grid));
     let schemes = distinct(rows.iter().map(|row| &row.scheme));
-    Ok(Results { unverified, rows, runs, failed, points, schemes, classes, claims, columns, verdicts })
+    Ok(Results { unverified, rows, runs, failed, points, schemes, classes, claims, columns, verdicts, settings })
 }
 
 fn distinct<T: Clone + PartialEq>(all: impl Iterator<Item = impl Borrow<T>>) -> Vec<T> {

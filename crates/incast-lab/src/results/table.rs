@@ -6,7 +6,7 @@ use super::{
     comparison::{self, Counters, Line, Shows, requests_of},
     plain::{self, Plain, paragraph},
     row::{ALL, Row},
-    steady,
+    settings, steady,
     verdict::{self, Terms},
 };
 use crate::{
@@ -64,6 +64,7 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer, extent: Extent) -> Str
     let width = extent.width();
     let mut text = String::new();
     paragraph(&mut text, 0, title, width);
+    text.push_str(&settings::text(&settings::settings(rows, &footer.terms), width));
     text.push_str(&verdict::text(&verdict::verdicts(rows, &footer.terms), width));
     match extent {
         Extent::Fitting(_) => {

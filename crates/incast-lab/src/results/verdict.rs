@@ -10,13 +10,13 @@ use super::{
 use crate::{
     metrics::{
         self, Better, Metric,
-        statistics::{Interval, confidence, log_confidence},
+        statistics::{Interval, confidence, log_confidence, p_value},
     },
     scenario::{Column, Indifference},
     text::{grid_point, number},
 };
 use serde_json::{Map, Value};
-use std::{collections::BTreeSet, fmt::Write};
+use std::{cmp::Ordering, collections::BTreeSet, fmt::Write};
 
 /// Fewer seeds have no verdict: with two, Student's t is 12.7, and chance decides whether they differ.
 pub const LEAST_SEEDS: usize = 3;
@@ -89,13 +89,24 @@ pub struct Apart {
 impl Verdict {
     /// What it is about.
     pub fn subject(&self) -> String {
-        let class = if self.class == ALL { String::new() } else { format!("{} ", self.class) };
-        let short = if self.too_short { TOO_SHORT } else { "" };
-        format!("{class}{}{short}", self.metric.heading)
+        format!("{}{}", subject_heading(&self.class, self.metric), if self.too_short { TOO_SHORT } else { "" })
     }
 }
 
+/// A number of a class in words.
+pub fn subject_heading(class: &str, metric: &Metric) -> String {
+    let class = if class == ALL { String::new() } else { format!("{class} ") };
+    format!("{class}{}", metric.heading)
+}
+
 impl Apart {
+    /// The difference is below this part, or certainly none that is not.
+    pub fn does_not_count(&self, least: f64) -> bool {
+        let Interval(low, high) = self.interval;
+        let is_open = self.interval.contains(0.0);
+        self.is_relative && if is_open { low > -least && high < least } else { self.difference.abs() < least }
+    }
+
     /// `+12% [8.1%, 16%]`, or from ten times on `×12 [9.1, 16]`.
     pub fn text(&self) -> String {
         let Interval(low, high) = self.interval;
@@ -122,9 +133,64 @@ fn two_digits(number: f64) -> String {
     format!("{rounded:.*}", digits.max(0) as usize)
 }
 
+/// How the values of two are compared, seed by seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs {
+    by_quotient: bool,
+    /// More is better.
+    high: bool,
+}
+
+impl Pairs {
+    /// For these values of a metric: in logarithms where it is a time or a ratio, and all are above zero.
+    pub fn new<'a>(metric: &Metric, all: impl Iterator<Item = &'a [f64]>) -> Self {
+        let mut values = all.flatten();
+        let by_quotient = metric.is_logarithmic() && values.all(|value| *value > 0.0);
+        Self { by_quotient, high: metric.better == Better::High }
+    }
+
+    fn on_scale(self, value: f64) -> f64 {
+        if self.by_quotient { libm::log(value) } else { value }
+    }
+
+    fn mean(self, values: &[f64]) -> f64 {
+        values.iter().map(|value| self.on_scale(*value)).sum::<f64>() / values.len() as f64
+    }
+
+    /// The better one is less.
+    pub fn order(self, a: &[f64], b: &[f64]) -> Ordering {
+        let order = self.mean(a).total_cmp(&self.mean(b));
+        if self.high { order.reverse() } else { order }
+    }
+
+    /// How far one is from the best; `None` of fewer than two seeds.
+    pub fn apart(self, name: impl Into<String>, values: &[f64], of_best: &[f64]) -> Option<Apart> {
+        let (mean, base) = (self.mean(values), self.mean(of_best));
+        let pairs = values.iter().zip(of_best);
+        let (difference, Interval(low, high)) = if self.by_quotient {
+            let quotients: Vec<Option<f64>> = pairs.map(|(a, b)| Some(a / b)).collect();
+            let Interval(low, high) = log_confidence(&quotients)?;
+            (libm::exp(mean - base) - 1.0, Interval(low - 1.0, high - 1.0))
+        } else {
+            let differences: Vec<Option<f64>> = pairs.map(|(a, b)| Some(a - b)).collect();
+            let Interval(low, high) = confidence(&differences)?;
+            let unit = if base == 0.0 { 1.0 } else { base.abs() };
+            ((mean - base) / unit, Interval(low / unit, high / unit))
+        };
+        let is_relative = self.by_quotient || base != 0.0;
+        Some(Apart { scheme: name.into(), difference, interval: Interval(low, high), is_relative })
+    }
+
+    /// The p-value of no difference.
+    pub fn p_value(self, values: &[f64], of_best: &[f64]) -> Option<f64> {
+        let pairs = values.iter().zip(of_best);
+        p_value(&pairs.map(|(a, b)| self.on_scale(*a) - self.on_scale(*b)).collect::<Vec<_>>())
+    }
+}
+
 /// The numbers that the scenario's columns name, or else the 99th percentile of the slowdown of each workload, of its
 /// requests' times and the rate of its long flows, as far as there are such.
-fn subjects(rows: &[Row], terms: &Terms) -> Vec<(String, &'static Metric)> {
+pub fn subjects(rows: &[Row], terms: &Terms) -> Vec<(String, &'static Metric)> {
     let Terms { columns, classes: workloads, .. } = terms;
     let has = |class: &str, name: &str| rows.iter().any(|row| row.class == class && row.values.value(name).is_known());
     if !columns.is_empty() {
@@ -167,7 +233,7 @@ pub fn verdicts(rows: &[Row], terms: &Terms) -> Vec<Verdicts> {
 }
 
 /// The schemes of these rows, and the seeds that all of them have.
-fn compared<'a>(rows: &[&'a Row]) -> (Vec<&'a str>, BTreeSet<u64>) {
+pub fn compared<'a>(rows: &[&'a Row]) -> (Vec<&'a str>, BTreeSet<u64>) {
     let mut schemes: Vec<&str> = Vec::new();
     for row in rows {
         if !schemes.contains(&row.scheme.as_str()) {
@@ -186,13 +252,18 @@ fn compared<'a>(rows: &[&'a Row]) -> (Vec<&'a str>, BTreeSet<u64>) {
 /// good nor bad.
 pub fn verdict(rows: &[&Row], terms: &Terms, class: &str, metric: &'static Metric) -> Option<Verdict> {
     let (schemes, seeds) = compared(rows);
-    // What the flows of several workloads have together depends on how many there are of each.
-    let of_all_flows = ["fct_us.", "slowdown.", "rct_us.", "goodput_gbps"];
-    let is_mixed = class == ALL && terms.classes.len() > 1 && of_all_flows.iter().any(|of| metric.name.starts_with(of));
-    if seeds.len() < LEAST_SEEDS || is_mixed {
+    if seeds.len() < LEAST_SEEDS || !is_judged(terms, class, metric) {
         return None;
     }
     ordered(rows, terms, &schemes, &seeds, (class, metric))
+}
+
+/// Whether one of two values is better: not of what is neither good nor bad, nor of what the flows of several workloads have
+/// together, which depends on how many there are of each.
+pub fn is_judged(terms: &Terms, class: &str, metric: &Metric) -> bool {
+    let of_all_flows = ["fct_us.", "slowdown.", "rct_us.", "goodput_gbps"];
+    let is_mixed = class == ALL && terms.classes.len() > 1 && of_all_flows.iter().any(|of| metric.name.starts_with(of));
+    !is_mixed && metric.better != Better::Neither
 }
 
 fn ordered(
@@ -202,11 +273,6 @@ fn ordered(
     seeds: &BTreeSet<u64>,
     (class, metric): (&str, &'static Metric),
 ) -> Option<Verdict> {
-    let high = match metric.better {
-        Better::High => true,
-        Better::Low => false,
-        Better::Neither => return None,
-    };
     let values = |scheme: &str| -> Option<Vec<f64>> {
         let of = |seed: &u64| {
             let seed = Seed::One(*seed);
@@ -221,12 +287,7 @@ fn ordered(
             None => unknown.push((*scheme).to_owned()),
         }
     }
-    let by_quotient = metric.is_logarithmic() && known.iter().all(|(_, all)| all.iter().all(|value| *value > 0.0));
-    let mean = |values: &[f64]| {
-        let on_scale = |value: &f64| if by_quotient { libm::log(*value) } else { *value };
-        values.iter().map(on_scale).sum::<f64>() / values.len() as f64
-    };
-    let order = |a: &[f64], b: &[f64]| if high { mean(b).total_cmp(&mean(a)) } else { mean(a).total_cmp(&mean(b)) };
+    let pairs = Pairs::new(metric, known.iter().map(|(_, all): &(&str, Vec<f64>)| &all[..]));
     let mut own = rows.iter().filter(|row| row.is_pooled() && row.class == class);
     let too_short = metric.has_bound() && own.any(|row| row.is_too_short());
     let nothing = Verdict {
@@ -241,31 +302,17 @@ fn ordered(
         apart: Vec::new(),
         unknown,
     };
-    let Some((best, of_best)) = known.iter().min_by(|a, b| order(&a.1, &b.1)).cloned() else {
+    let Some((best, of_best)) = known.iter().min_by(|a, b| pairs.order(&a.1, &b.1)).cloned() else {
         return Some(nothing);
     };
-    let base = mean(&of_best);
     let (mut as_good, mut close, mut open, mut apart) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let least = terms.indifferent.part();
     for (scheme, values) in known.iter().filter(|(scheme, _)| *scheme != best) {
-        let pairs = values.iter().zip(&of_best);
-        let (difference, Interval(low, high)) = if by_quotient {
-            let quotients: Vec<Option<f64>> = pairs.map(|(a, b)| Some(a / b)).collect();
-            let Interval(low, high) = log_confidence(&quotients)?;
-            (libm::exp(mean(values) - base) - 1.0, Interval(low - 1.0, high - 1.0))
-        } else {
-            let differences: Vec<Option<f64>> = pairs.map(|(a, b)| Some(a - b)).collect();
-            let Interval(low, high) = confidence(&differences)?;
-            let unit = if base == 0.0 { 1.0 } else { base.abs() };
-            ((mean(values) - base) / unit, Interval(low / unit, high / unit))
-        };
-        let is_relative = by_quotient || base != 0.0;
-        let one = Apart { scheme: (*scheme).to_owned(), difference, interval: Interval(low, high), is_relative };
-        let is_equal = low == 0.0 && high == 0.0 || is_relative && low > 1.0 / (1.0 + EQUAL) - 1.0 && high < EQUAL;
-        let is_open = Interval(low, high).contains(0.0);
-        let does_not_count = if is_open { low > -least && high < least } else { difference.abs() < least };
-        match is_open {
-            _ if is_relative && does_not_count => as_good.push(one.scheme),
+        let one = pairs.apart(*scheme, values, &of_best)?;
+        let Interval(low, high) = one.interval;
+        let is_equal = low == 0.0 && high == 0.0 || one.is_relative && low > 1.0 / (1.0 + EQUAL) - 1.0 && high < EQUAL;
+        match one.interval.contains(0.0) {
+            _ if one.does_not_count(least) => as_good.push(one.scheme),
             true if is_equal => close.push(one.scheme),
             true => open.push(one),
             false => apart.push(one),

@@ -1,17 +1,57 @@
 //! Which scheme is best in what, before anything else.
 
 use crate::results::read::{Point, Results};
-use crate::{report::input::figures::Figures, results::verdict::LEAST_SEEDS, text::grid_point};
+use crate::{
+    report::input::figures::Figures,
+    results::{
+        settings::Settings,
+        verdict::{LEAST_SEEDS, subject_heading},
+    },
+    text::grid_point,
+};
 use maud::{Markup, html};
+
+/// Which values of settings are best, across grid points.
+fn settings(all: &[Settings]) -> Markup {
+    html! {
+        section.verdict {
+            h2 { "Settings" }
+            @for of in all {
+                @if !of.conditions.is_empty() { p.where { (grid_point(&of.conditions)) } }
+                ul {
+                    @for subject in &of.subjects {
+                        @if let Some(best) = subject.at_their_best(usize::MAX) {
+                            li { "each scheme at its best, for " strong { (best) } }
+                        }
+                        @for scheme in subject.schemes.iter().filter(|scheme| !scheme.is_indifferent()) {
+                            li { "for " (subject_heading(&subject.class, subject.metric)) ": " (scheme.text()) }
+                        }
+                    }
+                }
+            }
+            p.note {
+                "For each value of a setting the others are at their best. Values are compared with the best one by differences \
+                 seed by seed, with 95% confidence intervals; what is said to be so is at a level of 5% for all values of a \
+                 setting together (Holm's procedure)."
+            }
+        }
+    }
+}
 
 /// The verdicts of the grid points that are shown in detail.
 pub fn section(results: &Results, figures: &Figures) -> Markup {
     let is_shown = |grid: &Point| figures.points.iter().any(|curves| results.points[curves.point] == *grid);
     let shown: Vec<_> = results.verdicts.iter().filter(|point| is_shown(&point.grid)).collect();
+    let of_settings = if results.settings.is_empty() {
+        html! {}
+    } else {
+        settings(&results.settings)
+    };
     if shown.is_empty() {
-        return html! {};
+        return of_settings;
     }
     html! {
+        (of_settings)
         section.verdict {
             h2 { "Verdict" }
             @for point in &shown {

@@ -221,14 +221,14 @@ static void test_ecn_that_fails(void)
 	EQUAL(atomic_read(&marimo_counters.connections), connections);
 }
 
-/* Of timeouts in a row two have ECT, where what is sent again can be without. */
+/* Of timeouts in a row two have ECT: what is sent again then is without. */
 static void test_an_outage_says_little_of_ecn(void)
 {
 	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
 	u32 i;
 
 	rounds(tp, 1, never);
-	for (i = 0; i < (MARIMO_CAN_MARK ? 6 : 2); i++)
+	for (i = 0; i < 6; i++)
 		timeout(tp);
 	CHECK(tp->icsk.icsk_ca_ops == &marimo);
 	EQUAL(state(tp)->core.ect_timeouts, 2);
@@ -258,20 +258,18 @@ static void test_data_with_ect_is_dropped(void)
 	timeout(tp);
 	EQUAL(mock_ect(tp), 2);
 	timeout(tp);
-	if (MARIMO_CAN_MARK) {
-		/* What is sent again has none, and arrives. */
-		EQUAL(mock_ect(tp), 0);
-		EQUAL(mock_ipv6.tclass & 3, 0);
-		acknowledge(tp, 4, false);
-		EQUAL(mock_ect(tp), 0);
-		tp->lost_out = 0;
-		acknowledge(tp, tp->packets_out, false);
-		set_state(tp, TCP_CA_Open);
-		control(tp, 0);
-		EQUAL(mock_ect(tp), 2);
-		EQUAL(mock_ipv6.tclass & 3, 2);
-		fill(tp);
-	}
+	/* What is sent again has none, and arrives. */
+	EQUAL(mock_ect(tp), 0);
+	EQUAL(mock_ipv6.tclass & 3, 0);
+	acknowledge(tp, 4, false);
+	EQUAL(mock_ect(tp), 0);
+	tp->lost_out = 0;
+	acknowledge(tp, tp->packets_out, false);
+	set_state(tp, TCP_CA_Open);
+	control(tp, 0);
+	EQUAL(mock_ect(tp), 2);
+	EQUAL(mock_ipv6.tclass & 3, 2);
+	fill(tp);
 	CHECK(tp->icsk.icsk_ca_ops == &marimo);
 	timeout(tp);
 	CHECK(tp->icsk.icsk_ca_ops == &marimo_reno);
