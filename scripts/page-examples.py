@@ -50,8 +50,8 @@ def printed(incast, command, folder, demo):
 
 
 def paragraphs(text):
-    # The verdict follows the title at once.
-    parts = re.split(r"\n\n+", text.replace("\nverdict", "\n\nverdict").strip("\n"))
+    # What is told about settings follows the title at once, and the verdict that.
+    parts = re.split(r"\n\n+", re.sub(r"\n(settings:|verdict)", r"\n\n\1", text).strip("\n"))
     kept = ("\n".join(line for line in part.splitlines() if not VARIES.search(line)) for part in parts)
     return [part for part in kept if part]
 
