@@ -8,7 +8,7 @@ use incast_lab::{
     clocks::AsymmetricLink,
     results::{compact::parse_column, record::TABLES},
     run::shards::Shard,
-    scenario::Column,
+    scenario::{Column, Indifference},
 };
 use incast_units::{Rate, Time, UnitError};
 use std::{num::NonZeroUsize, path::PathBuf};
@@ -41,6 +41,8 @@ pub enum Command {
     Table(Table),
     /// Join a table of all runs of a scenario into one file, with columns for scheme, seed and grid point
     Export(Export),
+    /// Two results beside each other: before and after a setting, a law or a version
+    Diff(Diff),
     /// List schemes, workloads, topologies or bundled scenarios
     List(List),
     /// Print the file of a bundled scenario, so that it can be adapted
@@ -265,6 +267,26 @@ pub struct Table {
     /// scenario, have changed
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["columns", "by_number", "only", "markdown", "update"])]
     pub check: Vec<PathBuf>,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// Folder of results before the change
+    #[arg(value_name = "BEFORE")]
+    pub before: PathBuf,
+    /// Folder of results after it
+    #[arg(value_name = "AFTER")]
+    pub after: PathBuf,
+    /// Numbers, each as CLASS:METRIC or METRIC of all flows: small:slowdown.p99 [default: those that the verdict of AFTER is about]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_column)]
+    pub columns: Vec<Column>,
+    /// Changes below this part do not count
+    #[arg(long, value_name = "PERCENT", default_value = "2%")]
+    pub indifferent: Indifference,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `export`.

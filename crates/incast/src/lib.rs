@@ -6,6 +6,7 @@ pub mod bundled;
 mod calibrate;
 mod check;
 mod clock_sync;
+mod diff;
 mod export;
 mod flows;
 mod import;
@@ -60,6 +61,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Report(arguments) => report::report(&arguments),
         Command::Table(arguments) => table::table(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Diff(arguments) => diff::diff(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Show(arguments) => show::show(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),

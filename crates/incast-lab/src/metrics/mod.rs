@@ -89,7 +89,7 @@ impl Unit {
     }
 
     /// What follows a heading whose column has bare numbers. Bytes are printed with their unit.
-    fn heading(self) -> &'static str {
+    pub(crate) fn heading(self) -> &'static str {
         match self {
             Self::Number | Self::Ratio | Self::Packets | Self::Bytes => "",
             Self::Microseconds => " us",

@@ -113,6 +113,22 @@ pub fn log_confidence(values: &[Option<f64>]) -> Option<Interval> {
     confidence(&logarithms).map(|Interval(low, high)| Interval(libm::exp(low), libm::exp(high)))
 }
 
+/// Difference of the means of two independent samples, half of its 95% confidence interval, and the two-sided p-value of none: Welch's
+/// t with the degrees of freedom of the smaller sample, by which both are a little too large. `None` if either has fewer than two.
+pub fn welch(a: &[f64], b: &[f64]) -> Option<(f64, f64, f64)> {
+    let degrees = a.len().min(b.len()).checked_sub(1).filter(|degrees| *degrees > 0)?;
+    let of = |all: &[f64]| {
+        let count = all.len() as f64;
+        let mean = all.iter().sum::<f64>() / count;
+        let variance = all.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (count - 1.0);
+        (mean, variance / count)
+    };
+    let ((mean_a, error_a), (mean_b, error_b)) = (of(a), of(b));
+    let (difference, error) = (mean_a - mean_b, (error_a + error_b).sqrt());
+    let p = if difference == 0.0 { 1.0 } else { 1.0 - student_within(difference.abs() / error, degrees) };
+    Some((difference, student_t(degrees) * error, p))
+}
+
 /// Two-sided p-value of independent differences whose mean is none, by Student's t; 0 where all are the same difference, and 1
 /// where all are none. `None` of fewer than two.
 pub fn p_value(differences: &[f64]) -> Option<f64> {
@@ -279,6 +295,9 @@ mod tests {
         assert!((p_value(&[1.0, 2.0, 3.0, 5.0]).expect("four") - 0.048_566_856_6).abs() < 1e-8);
         assert!((p_value(&[0.3, -0.1, 0.2, 0.4, 0.1]).expect("five") - 0.104_539_999_8).abs() < 1e-8);
         assert_eq!(p_value(&[1.0]), None);
+        // scipy.stats.t.sf(3 / sqrt(13 / 6), 2) * 2: means 5 and 2, variances 4 and 2.5.
+        let (difference, _, p) = welch(&[3.0, 5.0, 7.0], &[0.418_861_169_9, 2.0, 3.581_138_830_1]).expect("three each");
+        assert!((difference - 3.0).abs() < 1e-9 && (p - 0.178_416_163_7).abs() < 1e-6, "{difference} {p}");
         assert_eq!((p_value(&[0.0, 0.0]), p_value(&[2.0, 2.0])), (Some(1.0), Some(0.0)));
     }
 

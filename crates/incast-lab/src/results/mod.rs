@@ -5,6 +5,7 @@
 //! - [`checksums`]: whether files are what was written.
 //! - [`summary`]: the rows of `summary.json`, [`file`](mod@file) itself; [`csv`]: the same as `summary.csv`.
 //! - [`verdict`]: which scheme is best, and which cannot be told from it; [`settings`]: which values of settings are.
+//! - [`difference`]: two folders, before and after a change.
 //! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]:
 //!   published numbers beside it.
 
@@ -15,6 +16,7 @@ pub mod claims;
 pub mod compact;
 pub(crate) mod comparison;
 pub mod csv;
+pub mod difference;
 pub mod export;
 pub mod file;
 pub mod host;

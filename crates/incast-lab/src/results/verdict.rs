@@ -10,7 +10,7 @@ use super::{
 use crate::{
     metrics::{
         self, Better, Metric,
-        statistics::{Interval, confidence, log_confidence, p_value},
+        statistics::{Interval, confidence, log_confidence, p_value, welch},
     },
     scenario::{Column, Indifference},
     text::{grid_point, number},
@@ -155,6 +155,35 @@ impl Pairs {
 
     fn mean(self, values: &[f64]) -> f64 {
         values.iter().map(|value| self.on_scale(*value)).sum::<f64>() / values.len() as f64
+    }
+
+    /// The mean, of times and ratios the geometric one.
+    pub fn mean_of(self, values: &[f64]) -> f64 {
+        if self.by_quotient { libm::exp(self.mean(values)) } else { self.mean(values) }
+    }
+
+    /// As [`Pairs::apart`], of values that have nothing to do with each other: by Welch's t, with as many degrees of freedom as the
+    /// smaller of the two has, which is no narrower than his.
+    pub fn apart_unpaired(self, name: impl Into<String>, values: &[f64], of_best: &[f64]) -> Option<Apart> {
+        let scaled = |values: &[f64]| values.iter().map(|value| self.on_scale(*value)).collect::<Vec<_>>();
+        let (difference, half, _) = welch(&scaled(values), &scaled(of_best))?;
+        let (low, high) = (difference - half, difference + half);
+        let base = self.mean(of_best);
+        let unit = if base == 0.0 { 1.0 } else { base.abs() };
+        let part = |of: f64| if self.by_quotient { libm::exp(of) - 1.0 } else { of / unit };
+        let is_relative = self.by_quotient || base != 0.0;
+        Some(Apart {
+            scheme: name.into(),
+            difference: part(difference),
+            interval: Interval(part(low), part(high)),
+            is_relative,
+        })
+    }
+
+    /// The p-value that goes with it.
+    pub fn p_value_unpaired(self, values: &[f64], of_best: &[f64]) -> Option<f64> {
+        let scaled = |values: &[f64]| values.iter().map(|value| self.on_scale(*value)).collect::<Vec<_>>();
+        welch(&scaled(values), &scaled(of_best)).map(|(_, _, p)| p)
     }
 
     /// The better one is less.

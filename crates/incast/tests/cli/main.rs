@@ -6,6 +6,7 @@ mod clock_sync;
 mod committed;
 mod common;
 #[cfg(target_os = "linux")]
+mod diff;
 mod failing_writes;
 mod flows;
 mod import;

@@ -3,6 +3,7 @@
 use incast_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 /// What is sampled besides the flows, which always are.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -61,11 +62,16 @@ impl Serialize for Indifference {
 
 impl<'de> Deserialize<'de> for Indifference {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl FromStr for Indifference {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
         let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let percent = percent.filter(|percent| (0.0..100.0).contains(percent));
-        let wrong = || serde::de::Error::custom(format!("found {text:?}, expected \"0%\" to below \"100%\""));
-        percent.map(Self).ok_or_else(wrong)
+        percent.map(Self).ok_or_else(|| format!("found {text:?}, expected \"0%\" to below \"100%\""))
     }
 }
 
