@@ -100,7 +100,7 @@ pub fn difference(before: &Results, after: &Results, columns: &[Column], indiffe
             same_digest += usize::from(run.record.digest == other.record.digest);
             let (a, b) = (&run.record.scenario, &other.record.scenario);
             is_paired &= ["workload", "topology", "duration"].iter().all(|key| a.get(key) == b.get(key));
-            compare("", &a.clone().into(), &b.clone().into(), &mut values);
+            compare("", a, b, &mut values);
         }
     }
     values.retain(|key, _| !matches!(key.as_str(), "name" | "describe" | "seeds"));
