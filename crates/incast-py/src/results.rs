@@ -29,6 +29,7 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
             })
         })
         .collect();
+    let verdict = settings::text(&results.settings, 100) + &verdict::text(&results.verdicts, 100);
     let facts = json!({
         "name": first.scenario.get("name"), "describe": first.scenario.get("describe"),
         "scenario": first.scenario, "scenario_hash": first.scenario_hash, "version": first.version,
@@ -38,7 +39,7 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
         "schemes": results.schemes, "classes": results.classes, "points": results.points,
         "rows": results.rows, "claims": results.claims,
         "verified": !results.unverified,
-        "verdict": [settings::text(&results.settings, 100), verdict::text(&results.verdicts, 100)].concat().trim_end(),
+        "verdict": verdict.trim_end(),
         "settings": settings::to_json(&results.settings),
     });
     Ok(facts.to_string())

@@ -54,7 +54,7 @@ for unit in "$work"/root/lib/systemd/system/marimo*; do
 done
 # A route that could not be given back is named; its journal goes all the same.
 mkdir -p "$work/root/var/lib/marimo"
-echo '{"boot":"b","entries":[{"before":"02","names":["bpf_marimo"],"route":"10.2.3.0/24 table main","due":true}]}' \
+echo '{"boot":"'"$(cat /proc/sys/kernel/random/boot_id)"'\n","entries":[{"before":"02","names":["bpf_marimo"],"route":"10.2.3.0/24 table main","due":true}]}' \
     >"$work/root/var/lib/marimo/routes-1.json"
 quietly inside apt-get purge -qq -y marimoctl
 grep -q "marimoctl: left: the route 10.2.3.0/24 table main names a congestion control that is gone" "$work/log" ||

@@ -283,6 +283,20 @@ says 0 "marimo_route_drifts_total 2" metrics
 says 0 "marimo_route_restores_total 1" metrics
 says 0 "marimo_routes_drifted 1" metrics
 says 0 "10.7.0.0/16 table main: left with cubic" rollback
+# It finishes nothing that was killed: neither an enable, nor does it undo a rollback.
+killed 6 enable --name reno 10.17.0.0/16 10.6.0.0/16 10.5.0.0/16 && fault "an enable was not killed"
+[ "$(ip route show | grep -c "congctl reno")" -lt 3 ] || fault "an enable was killed too late"
+before=$(ip route show | grep -c "congctl reno" || true)
+ip route change 10.6.0.0/16 via 10.2.0.9 dev a0 onlink
+sleep 2.5
+[ "$(ip route show | grep -c "congctl reno" || true)" -le "$before" ] || fault "the watcher went on with an enable that was killed"
+"$marimoctl" rollback >/dev/null
+"$marimoctl" enable --name reno 10.17.0.0/16 10.6.0.0/16 10.5.0.0/16 >/dev/null
+sleep 1.5
+killed 4 rollback && fault "a rollback was not killed"
+sleep 3
+ip route show | grep -q "congctl reno" && fault "the watcher has not ended a rollback that was killed, or has undone it: $(ip route show)"
+"$marimoctl" rollback >/dev/null
 kill "$watcher"
 wait "$watcher" 2>/dev/null || true
 says 0 "marimo_watched 0" metrics

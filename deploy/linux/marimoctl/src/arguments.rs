@@ -141,9 +141,9 @@ pub struct Enable {
 /// `marimoctl rollback`.
 #[derive(Args)]
 pub struct Rollback {
-    /// Default of new connections, if it is Marimo now
-    #[arg(long, value_name = "NAME", default_value = "cubic")]
-    pub to: String,
+    /// Default of new connections, if it is Marimo now [default: cubic, or reno where that is not to be had]
+    #[arg(long, value_name = "NAME")]
+    pub to: Option<String>,
 }
 
 /// `marimoctl metrics`.

@@ -14,7 +14,6 @@
 use crate::{
     failure::{Failure, Outcome, While},
     layout::{COUNTERS, COUNTERS_2, Counters, Knots, NAME, Plain, Settings},
-    view,
 };
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, PrintLevel, ProgramType,
@@ -195,18 +194,24 @@ pub fn fit(map: &mut libbpf_rs::OpenMapMut<'_>) {
 /// Of `cong_control`: the socket, the acknowledgement, its flags and the sample.
 const ARGUMENTS: usize = 4;
 
-/// Sees to it that pins can be made.
-pub fn mount() -> Outcome {
-    let path = CString::new(BPFFS).expect("no zero in it");
+fn bpffs() -> CString {
+    CString::new(BPFFS).expect("no zero in it")
+}
+
+/// Whether pins can be made.
+pub fn is_mounted() -> bool {
+    let path = bpffs();
     // SAFETY: the path is a string of C, the structure is plain numbers that the call fills.
     let magic = unsafe {
         let mut told: libc::statfs = std::mem::zeroed();
         if libc::statfs(path.as_ptr(), &raw mut told) == 0 { told.f_type as i64 } else { 0 }
     };
-    if magic == BPF_FS_MAGIC {
-        return Ok(());
-    }
-    view::may_mount()?;
+    magic == BPF_FS_MAGIC
+}
+
+/// Sees to it that they can.
+pub fn mount() -> Outcome {
+    let path = bpffs();
     let kind = CString::new("bpf").expect("no zero in it");
     // SAFETY: three strings of C; bpffs takes no data.
     let refused = unsafe { libc::mount(kind.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) };

@@ -4,7 +4,7 @@
 
 use crate::{
     failure::{Failure, Outcome, While},
-    netlink::Route,
+    netlink::{Route, Table},
 };
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -53,9 +53,12 @@ pub struct Entry {
     /// See [`Watch`].
     #[serde(default)]
     pub watch: Watch,
-    /// It was to be given back, and the kernel has refused.
+    /// It is to be given back: a rollback has begun, or the kernel has refused.
     #[serde(default)]
     pub due: bool,
+    /// `enable` has not ended: nobody is to give it what it was about to get.
+    #[serde(default)]
+    pub pending: bool,
 }
 
 impl Entry {
@@ -64,6 +67,14 @@ impl Entry {
         match now.control().name {
             Some(name) => self.names.contains(&name),
             None => self.names.iter().any(|name| !registered.contains(name)),
+        }
+    }
+
+    /// Whether a route has what it was given last.
+    fn has_last(&self, now: &Route, registered: &[String]) -> bool {
+        match now.control().name {
+            Some(name) => self.name() == name,
+            None => !registered.iter().any(|name| name == self.name()),
         }
     }
 
@@ -105,11 +116,10 @@ pub enum State {
 }
 
 /// What has become of the route that an entry is about.
-pub fn state(entry: &Entry, before: &Route, all: &[Route], registered: &[String]) -> State {
-    let key = before.key();
-    match all.iter().find(|route| route.is_unicast() && route.key() == key) {
+pub fn state(entry: &Entry, before: &Route, all: &Table, registered: &[String]) -> State {
+    match all.find(&before.key()) {
         None => State::Gone,
-        Some(now) if entry.is_ours(now, registered) => State::Kept,
+        Some(now) if entry.has_last(now, registered) => State::Kept,
         Some(now) if now.control() == before.control() || now.control().name.is_none() => State::Drifted,
         Some(_) => State::Other,
     }
@@ -150,19 +160,31 @@ impl Journal {
         if let Some(entry) = self.entries.iter_mut().find(|entry| is_same(entry) && entry.is_ours(route, registered)) {
             entry.names.retain(|known| *known != name);
             entry.names.push(name);
-            (entry.watch, entry.due) = (watch, false);
+            (entry.watch, entry.due, entry.pending) = (watch, false, true);
             return;
         }
         self.entries.retain(|entry| !is_same(entry));
         let before = route.bytes().iter().map(|octet| format!("{octet:02x}")).collect();
-        self.entries.push(Entry { before, names: vec![name], route: in_words, watch, due: false });
+        self.entries.push(Entry { before, names: vec![name], route: in_words, watch, due: false, pending: true });
     }
 
-    /// The kernel would not give this route back what it had.
-    pub fn set_due(&mut self, route: &Route) {
-        let key = route.key();
-        let found = self.entries.iter_mut().filter(|entry| entry.before().is_some_and(|before| before.key() == key));
-        found.for_each(|entry| entry.due = true);
+    /// What was to be enabled is.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn settle(&mut self) -> Outcome {
+        self.entries.iter_mut().for_each(|entry| entry.pending = false);
+        self.save()
+    }
+
+    /// Whether another network namespace of this boot has a route that is to be given back.
+    pub fn others_are_due(&self) -> bool {
+        let files = fs::read_dir(FOLDER).into_iter().flatten().flatten().map(|file| file.path());
+        let mut others = files.filter(|path| *path != self.path && path.extension().is_some_and(|name| name == "json"));
+        others.any(|path| {
+            let journal = fs::read(path).ok().and_then(|text| serde_json::from_slice::<Self>(&text).ok());
+            journal.is_some_and(|other| other.boot == self.boot && other.entries.iter().any(|entry| entry.due))
+        })
     }
 
     /// Writes it with these entries, whole, and to the disk.
@@ -219,7 +241,7 @@ pub fn namespace() -> Outcome<String> {
     if refused == 0 {
         return Ok(cookie.to_string());
     }
-    let number = fs::metadata("/proc/self/ns/net").during("cannot tell this network namespace")?.ino();
+    let number = fs::metadata("/proc/thread-self/ns/net").during("cannot tell this network namespace")?.ino();
     Ok(format!("inode-{number}"))
 }
 

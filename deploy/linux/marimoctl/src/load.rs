@@ -41,7 +41,10 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
     if let Some(hidden) = view::hidden()? {
         return Err(Failure::failed(hidden));
     }
-    bpf::mount()?;
+    if !bpf::is_mounted() {
+        view::may_mount()?;
+        bpf::mount()?;
+    }
     if fs::metadata(PINS).is_ok() {
         bpf::remove_pins()?;
         say!("removed {PINS}, which a load that did not end had left");
@@ -58,7 +61,7 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
         let _ = bpf::remove_pins();
         return Err(failure);
     }
-    rollback::give_back_due();
+    rollback::give_back_due().iter().for_each(|line| say!("{line}"));
     say!("{NAME} is loaded: sysctl -w net.ipv4.tcp_congestion_control={NAME}, or per route with congctl {NAME}");
     Ok(())
 }

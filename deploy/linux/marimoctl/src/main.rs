@@ -3,6 +3,7 @@
 mod arguments;
 mod bpf;
 mod configuration;
+mod enable;
 mod epoch;
 mod failure;
 mod journal;
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
         Command::Status(arguments) => ("status", status::status(&arguments)),
         Command::Top(arguments) => ("top", top::top(&arguments)),
         Command::SetTable(arguments) => ("set-table", set_table::set_table(&arguments)),
-        Command::Enable(arguments) => ("enable", routes::enable(&arguments)),
+        Command::Enable(arguments) => ("enable", enable::enable(&arguments)),
         Command::Rollback(arguments) => ("rollback", rollback::rollback(&arguments)),
         Command::Watch => ("watch", watch::watch()),
         Command::Metrics(arguments) => ("metrics", metrics::metrics(&arguments)),

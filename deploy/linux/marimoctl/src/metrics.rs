@@ -82,7 +82,7 @@ fn text(status: &Status, default: &str, routes: Option<usize>, watched: &Counts)
     let one = |count: u64| [(String::new(), count)];
     let help = "Routes that were enabled and have come back without.";
     metric(&mut text, "routes_drifted", "gauge", help, &one(status.enabled.drifted.len() as u64));
-    let help = "Routes to be given back what they had, which the kernel has refused.";
+    let help = "Routes to be given back what they had.";
     metric(&mut text, "routes_due", "gauge", help, &one(status.enabled.due.len() as u64));
     metric(&mut text, "watched", "gauge", "Whether marimoctl watch runs.", &one(status.watched.into()));
     let help = "How often an enabled route has come back without.";
@@ -90,6 +90,8 @@ fn text(status: &Status, default: &str, routes: Option<usize>, watched: &Counts)
     let help = "How often one was put back by marimoctl watch.";
     metric(&mut text, "route_restores_total", "counter", help, &one(watched.restores));
     let namespaces = one(status.elsewhere.iter().filter(|namespace| namespace.default).count() as u64);
+    let help = "Processes whose network namespace cannot be seen.";
+    metric(&mut text, "unseen_processes", "gauge", help, &one(status.unseen_processes as u64));
     let help = "Other network namespaces whose default is Marimo, as far as they are seen.";
     metric(&mut text, "default_namespaces", "gauge", help, &namespaces);
     let draining = [(bpf.clone(), status.draining as u64)];

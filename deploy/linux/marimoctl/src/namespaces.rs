@@ -7,7 +7,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io,
+    io::ErrorKind,
     os::{fd::AsFd as _, unix::fs::MetadataExt as _},
     path::{Path, PathBuf},
     thread,
@@ -17,7 +17,8 @@ use std::{
 pub struct Namespace {
     /// Where it is mounted, or a process in it.
     pub name: String,
-    file: File,
+    path: PathBuf,
+    inode: u64,
 }
 
 /// Namespaces other than this one.
@@ -25,7 +26,7 @@ pub struct Namespace {
 pub struct Others {
     /// By the numbers of their inodes.
     pub seen: Vec<Namespace>,
-    /// Processes whose namespace may not be looked at.
+    /// Processes and mounts whose namespace cannot be looked at.
     pub hidden: usize,
 }
 
@@ -47,19 +48,24 @@ pub fn others() -> Outcome<Others> {
     // A mounted one has a name that an operator knows.
     let mounts = fs::read_to_string("/proc/self/mountinfo").during(doing)?;
     for path in mounts.lines().filter_map(mounted) {
-        if let Ok(file) = File::open(&path) {
-            add(&mut found, file, path.display().to_string());
+        match fs::metadata(&path) {
+            Ok(about) => add(&mut found, about.ino(), path.clone(), path.display().to_string()),
+            // Something else has been mounted above it.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(_) => others.hidden += 1,
         }
     }
     for process in fs::read_dir("/proc").during(doing)?.flatten() {
         let Some(number) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        match File::open(process.path().join("ns/net")) {
-            Ok(file) => {
+        let path = process.path().join("ns/net");
+        match fs::metadata(&path) {
+            Ok(about) if !found.contains_key(&about.ino()) => {
                 let command = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
-                add(&mut found, file, format!("process {number} ({})", command.trim()));
+                add(&mut found, about.ino(), path, format!("process {number} ({})", command.trim()));
             }
-            // It has ended meanwhile, or is a thread of the kernel.
-            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => {}
+            Ok(_) => {}
+            // It has ended meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => {}
             Err(_) => others.hidden += 1,
         }
     }
@@ -68,10 +74,8 @@ pub fn others() -> Outcome<Others> {
     Ok(others)
 }
 
-fn add(found: &mut BTreeMap<u64, Namespace>, file: File, name: String) {
-    if let Ok(about) = file.metadata() {
-        found.entry(about.ino()).or_insert(Namespace { name, file });
-    }
+fn add(found: &mut BTreeMap<u64, Namespace>, inode: u64, path: PathBuf, name: String) {
+    found.entry(inode).or_insert(Namespace { name, path, inode });
 }
 
 /// Where a network namespace is mounted, by a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
@@ -88,16 +92,22 @@ impl Namespace {
     /// # Errors
     /// It cannot be entered.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Outcome<T> {
+        let doing = format!("cannot enter the network namespace of {}", self.name);
+        let file = File::open(&self.path).during(&doing)?;
+        // Its process may have ended, and another have its number.
+        if file.metadata().during(&doing)?.ino() != self.inode {
+            return Err(Failure::failed(format!("{doing}: it has gone")));
+        }
         // A thread that has entered it ends with it.
         let entered = thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
+                move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
                 Ok::<T, rustix::io::Errno>(work())
             });
             thread.join()
         });
         match entered {
-            Ok(entered) => entered.during(format!("cannot enter the network namespace of {}", self.name)),
+            Ok(entered) => entered.during(doing),
             Err(_) => Err(Failure::failed(format!("a thread in the network namespace of {} has ended", self.name))),
         }
     }
@@ -120,6 +130,6 @@ mod tests {
     fn this_namespace_is_none_of_the_others() {
         let own = fs::metadata("/proc/self/ns/net").expect("Linux").ino();
         let others = others().expect("Linux");
-        assert!(others.seen.iter().all(|other| other.file.metadata().expect("open").ino() != own));
+        assert!(others.seen.iter().all(|other| other.inode != own));
     }
 }

@@ -11,6 +11,8 @@ use rustix::{
     io::Errno,
 };
 use std::{
+    cmp::Reverse,
+    collections::HashMap,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     time::Duration,
@@ -74,7 +76,7 @@ fn number(content: &[u8]) -> Option<u32> {
 }
 
 /// What tells a route from others: no two are equal in it, unless one was appended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     family: u8,
     table: u32,
@@ -193,7 +195,7 @@ impl Route {
     }
 
     /// Whether the host that such a copy is about lies in this route.
-    pub fn covers(&self, learned: &Self) -> bool {
+    fn covers(&self, learned: &Self) -> bool {
         let (own, other) = (self.key(), learned.key());
         let bits = usize::from(own.destination.0);
         let (whole, rest) = (bits / 8, bits % 8);
@@ -269,6 +271,45 @@ impl Route {
         let length = if self.attribute(libc::RTA_DST).is_some() { format!("/{length}") } else { String::new() };
         let metric = if priority == 0 { String::new() } else { format!(" metric {priority}") };
         format!("{address}{length}{metric}")
+    }
+}
+
+/// All routes of a network namespace at one time, by their keys.
+#[derive(Default)]
+pub struct Table {
+    routes: Vec<Route>,
+    /// The first unicast route of a key, and how many there are: of more than one the kernel would replace any.
+    by_key: HashMap<Key, (usize, usize)>,
+}
+
+impl Table {
+    fn new(routes: Vec<Route>) -> Self {
+        let mut by_key = HashMap::new();
+        for (place, route) in routes.iter().enumerate().filter(|(_, route)| route.is_unicast()) {
+            by_key.entry(route.key()).or_insert((place, 0)).1 += 1;
+        }
+        Self { routes, by_key }
+    }
+
+    /// In the kernel's order.
+    pub fn iter(&self) -> impl Iterator<Item = &Route> {
+        self.routes.iter()
+    }
+
+    /// The unicast route of a key.
+    pub fn find(&self, key: &Key) -> Option<&Route> {
+        self.by_key.get(key).map(|(place, _)| &self.routes[*place])
+    }
+
+    /// How many unicast routes have a key.
+    pub fn count(&self, key: &Key) -> usize {
+        self.by_key.get(key).map_or(0, |(_, count)| *count)
+    }
+
+    /// The route that packets to this host take, of those of its table: the longest that covers it, of the least metric.
+    pub fn to(&self, host: &Route) -> Option<&Route> {
+        let covering = self.iter().filter(|route| route.is_unicast() && route.covers(host));
+        covering.max_by_key(|route| (route.0[1], Reverse(route.key().priority)))
     }
 }
 
@@ -389,13 +430,13 @@ impl Routes {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn all(&mut self) -> Outcome<Vec<Route>> {
+    pub fn all(&mut self) -> Outcome<Table> {
         let mut routes = Vec::new();
         for family in FAMILIES {
             let found = self.dump(family, 0)?;
             routes.extend(found.into_iter().filter(|route| route.flags() & RTM_F_CLONED == 0));
         }
-        Ok(routes)
+        Ok(Table::new(routes))
     }
 
     /// Copies of routes that the kernel keeps for hosts, as it has learned of the path to them. It forgets them when the route is

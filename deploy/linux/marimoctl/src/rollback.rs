@@ -10,15 +10,15 @@ use crate::{
     failure::{Failure, Outcome},
     journal::{Entry, Journal},
     lock, namespaces,
-    netlink::{Control, Route, Routes},
+    netlink::{Control, Key, Routes, Table},
     output::say,
-    routes::{DEFAULT, NAMES, default, describe, in_words, names_marimo, of_key},
+    routes::{DEFAULT, NAMES, default, describe, in_words, names_marimo},
     view,
 };
-use std::fs;
+use std::{collections::HashSet, fs};
 
 /// When a route is given back that the kernel refuses now.
-pub const LATER: &str = "the next marimoctl command, or marimoctl watch, does it when the kernel takes it";
+pub const LATER: &str = "the next command that changes something, or marimoctl watch, does it when the kernel takes it";
 
 /// What was done in a network namespace, and what could not be.
 #[derive(Default)]
@@ -32,13 +32,15 @@ pub fn rollback(arguments: &arguments::Rollback) -> Outcome {
     view::root()?;
     let _lock = lock::hold()?;
     let registered = registered()?;
-    let to = arguments.to.as_str();
-    if NAMES.contains(&to) || (is_default() && !registered.iter().any(|name| name == to)) {
+    // Of what is not registered the kernel may load a module, unless somebody has typed it wrong.
+    let is_wrong = |to: &str| NAMES.contains(&to) || (is_default() && !registered.iter().any(|name| name == to));
+    if let Some(to) = arguments.to.as_deref().filter(|to| is_wrong(to)) {
         return Err(Failure::input(format!(
             "--to: found {to:?}, allowed is one of {}",
             registered.iter().filter(|name| !NAMES.contains(&name.as_str())).cloned().collect::<Vec<_>>().join(", ")
         )));
     }
+    let to = arguments.to.as_deref().unwrap_or("cubic");
     // Whatever fails, the rest goes on; and all is done before any of it is said: a reader may go away.
     let mut report = Report::default();
     in_this_namespace(to, &registered, &mut report);
@@ -94,7 +96,7 @@ fn in_this_namespace(to: &str, registered: &[String], report: &mut Report) {
         let known = give_back_routes(&mut kernel, &all, registered, report);
         // What names Marimo without us.
         for route in all.iter().filter(|route| names_marimo(route) && !known.contains(&route.key())) {
-            if of_key(&route.key(), &all) > 1 {
+            if all.count(&route.key()) > 1 {
                 report.failures.push(format!("{}: there are several routes of its metric", describe(route)));
                 continue;
             }
@@ -120,27 +122,27 @@ fn take_back_default(to: &str, report: &mut Report) {
 }
 
 /// Gives back what the journal has, and keeps in it what the kernel refuses. Returns the keys of all of them.
-fn give_back_routes(
-    kernel: &mut Routes,
-    all: &[Route],
-    registered: &[String],
-    report: &mut Report,
-) -> Vec<crate::netlink::Key> {
+fn give_back_routes(kernel: &mut Routes, all: &Table, registered: &[String], report: &mut Report) -> HashSet<Key> {
     let mut journal = match Journal::open() {
         Ok(journal) => journal,
         Err(failure) => {
             report.failures.push(failure.to_string());
-            return Vec::new();
+            return HashSet::new();
         }
     };
-    let (mut known, mut kept) = (Vec::new(), Vec::new());
-    for entry in journal.entries().to_vec() {
+    let (mut known, mut kept) = (HashSet::new(), Vec::new());
+    let entries: Vec<Entry> = journal.entries().iter().cloned().map(Entry::into_due).collect();
+    // Before the first is given back: should this be ended in between, nobody is to put it back again.
+    if let (false, Err(failure)) = (entries.is_empty(), journal.write(entries.clone())) {
+        report.failures.push(failure.to_string());
+    }
+    for entry in entries {
         known.extend(entry.before().map(|before| before.key()));
         match give_back(&entry, kernel, all, registered) {
             Ok(line) => report.said.extend(line),
             Err(why) => {
                 report.failures.push(format!("{why}; {LATER}"));
-                kept.push(entry.into_due());
+                kept.push(entry);
             }
         }
     }
@@ -156,15 +158,15 @@ fn give_back_routes(
 pub fn give_back(
     entry: &Entry,
     kernel: &mut Routes,
-    all: &[Route],
+    all: &Table,
     registered: &[String],
 ) -> Result<Option<String>, String> {
     let Some(before) = entry.before() else { return Err("an entry of the journal cannot be read".into()) };
     let (key, control) = (before.key(), before.control());
-    let Some(now) = all.iter().find(|route| route.is_unicast() && route.key() == key) else {
+    let Some(now) = all.find(&key) else {
         return Ok(Some(format!("{}: is gone", describe(&before))));
     };
-    if of_key(&key, all) > 1 {
+    if all.count(&key) > 1 {
         return Err(format!("{}: there are several routes of its metric now", describe(&before)));
     }
     if entry.is_ours(now, registered) {
@@ -179,14 +181,30 @@ pub fn give_back(
     Ok(Some(format!("{}: left with {}, which was set since", describe(now), in_words(&now.control()))))
 }
 
-/// Gives back what a rollback could not, where the kernel takes it by now. The caller holds the lock; what fails stays due.
-pub fn give_back_due() {
-    let Ok(mut journal) = Journal::open() else { return };
-    if !journal.entries().iter().any(|entry| entry.due) {
-        return;
+/// Gives back what a rollback could not, where the kernel takes it by now: on the host in every network namespace. The caller holds
+/// the lock; what fails stays due. Returns what was done, to be said at the end.
+pub fn give_back_due() -> Vec<String> {
+    let Ok(journal) = Journal::open() else { return Vec::new() };
+    let mut said = give_back_due_here();
+    if journal.others_are_due()
+        && namespaces::is_of_host()
+        && let Ok(others) = namespaces::others()
+    {
+        for other in &others.seen {
+            let there = other.within(give_back_due_here).unwrap_or_default();
+            said.extend(there.into_iter().map(|line| format!("network namespace of {}: {line}", other.name)));
+        }
     }
-    let (Ok(registered), Ok(mut kernel)) = (registered(), Routes::open()) else { return };
-    let Ok(all) = kernel.all() else { return };
+    said
+}
+
+fn give_back_due_here() -> Vec<String> {
+    let Ok(mut journal) = Journal::open() else { return Vec::new() };
+    if !journal.entries().iter().any(|entry| entry.due) {
+        return Vec::new();
+    }
+    let (Ok(registered), Ok(mut kernel)) = (registered(), Routes::open()) else { return Vec::new() };
+    let Ok(all) = kernel.all() else { return Vec::new() };
     let (mut said, mut kept) = (Vec::new(), Vec::new());
     for entry in journal.entries().to_vec() {
         match entry.due.then(|| give_back(&entry, &mut kernel, &all, &registered)) {
@@ -195,9 +213,8 @@ pub fn give_back_due() {
         }
     }
     // What cannot be written is tried again.
-    if journal.write(kept).is_ok() {
-        for line in said {
-            say!("{line}");
-        }
+    if kept.len() != journal.entries().len() && journal.write(kept).is_err() {
+        return Vec::new();
     }
+    said
 }

@@ -7,7 +7,7 @@ use crate::{
     layout::{Knots, NAME},
     lock, module,
     output::say,
-    table, view,
+    rollback, table, view,
 };
 use incast_cc::window::marimo::core::LoadTable;
 use std::{fs, path::PathBuf};
@@ -44,7 +44,7 @@ pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
     }
     // All is done before any of it is said: a reader may go away. The module checks for itself and keeps the old table on error,
     // so that it goes first.
-    let mut said = Vec::new();
+    let mut said = rollback::give_back_due();
     if let Some((name, f)) = &for_module {
         let before = module::table()?;
         module::set_table(name, f)?;

@@ -56,6 +56,8 @@ pub struct Elsewhere {
     pub default: bool,
     /// How many of its routes name Marimo.
     routes: usize,
+    /// Routes that are to be given back.
+    due: Vec<String>,
 }
 
 /// The BPF form.
@@ -130,13 +132,14 @@ fn look_elsewhere(told: &mut Vec<String>) -> Outcome<(Vec<Elsewhere>, usize)> {
     for other in others.seen {
         let look = || {
             let default = routes::default().is_ok_and(|name| NAMES.contains(&name.as_str()));
-            (default, routes::count().unwrap_or(0), advice(sysctl))
+            let due = routes::enabled().map(|enabled| enabled.due).unwrap_or_default();
+            (default, routes::count().unwrap_or(0), due, advice(sysctl))
         };
         // It may have ended meanwhile.
-        let Ok((default, routes, advice)) = other.within(look) else { continue };
-        if default || routes > 0 {
+        let Ok((default, routes, due, advice)) = other.within(look) else { continue };
+        if default || routes > 0 || !due.is_empty() {
             told.extend(advice.into_iter().map(|line| format!("network namespace of {}: {line}", other.name)));
-            elsewhere.push(Elsewhere { namespace: other.name, default, routes });
+            elsewhere.push(Elsewhere { namespace: other.name, default, routes, due });
         }
     }
     Ok((elsewhere, others.hidden))
@@ -234,9 +237,12 @@ fn describe_status(status: &Status) {
         }
     }
     describe_routes(&status.enabled, status.watched);
-    for Elsewhere { namespace, default, routes } in &status.elsewhere {
+    for Elsewhere { namespace, default, routes, due } in &status.elsewhere {
         let default = if *default { "the default of new connections, " } else { "" };
         say!("network namespace of {namespace}: {default}{routes} routes (marimoctl rollback takes both back)");
+        for route in due {
+            say!("  route {route}: to be given back what it had");
+        }
     }
     if status.unseen_processes > 0 {
         say!("the network namespaces of {} processes cannot be seen from here", status.unseen_processes);
@@ -255,7 +261,7 @@ fn describe_routes(enabled: &Enabled, is_watched: bool) {
         say!("route {route}: enabled, and has come back without{watched}");
     }
     for route in &enabled.due {
-        say!("route {route}: to be given back what it had, which the kernel has refused");
+        say!("route {route}: to be given back what it had");
     }
 }
 

@@ -18,7 +18,7 @@ const FORGETTING: Duration = Duration::from_secs(5);
 pub fn unload(arguments: &arguments::Unload) -> Outcome {
     view::root()?;
     let lock = lock::hold()?;
-    rollback::give_back_due();
+    let given_back = rollback::give_back_due();
     let Some(loaded) = Loaded::open() else {
         if fs::metadata(PINS).is_err() {
             return view::not_loaded(format!("{NAME} is not loaded"));
@@ -39,8 +39,9 @@ pub fn unload(arguments: &arguments::Unload) -> Outcome {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    // Waiting changes nothing: others may go on.
+    // Waiting changes nothing: others may go on. All is done before any of it is said: a reader may go away.
     drop(lock);
+    given_back.iter().for_each(|line| say!("{line}"));
     if routes::enabled().is_ok_and(|enabled| enabled.routes + enabled.drifted.len() > 0) {
         say!("routes are still enabled; marimoctl rollback gives them back what they had");
     }

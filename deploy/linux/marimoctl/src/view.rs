@@ -66,7 +66,7 @@ pub fn hidden() -> Outcome<Option<String>> {
 /// How to say that the BPF form is not loaded.
 ///
 /// # Errors
-/// None but this one.
+/// Always: that is what it returns.
 pub fn not_loaded<T>(otherwise: impl Into<String>) -> Outcome<T> {
     Err(Failure::failed(hidden()?.unwrap_or_else(|| otherwise.into())))
 }

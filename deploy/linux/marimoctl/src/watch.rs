@@ -6,10 +6,11 @@
 
 use crate::{
     bpf::registered,
+    enable,
     failure::{Failure, Outcome, While},
     journal::{self, Entry, Journal, State, Watch},
     lock,
-    netlink::{Changes, Control, Key, Route, Routes},
+    netlink::{Changes, Control, Key, Route, Routes, Table},
     output::{complain, say},
     rollback,
     routes::describe,
@@ -102,38 +103,62 @@ impl Seen {
 pub fn watch() -> Outcome {
     view::root()?;
     let name = lock_name()?;
-    let Some(_only) = lock::try_hold(&name)? else {
-        return Err(Failure::failed("another marimoctl watches this network namespace"));
-    };
+    let _only = only(&name)?;
     let changes = Changes::open()?;
-    let mut watcher = Watcher { seen: BTreeMap::new(), counts: Counts::read() };
+    let mut watcher = Watcher { seen: BTreeMap::new(), counts: Counts::read(), said: Vec::new() };
     watcher.counts.write()?;
+    let mut complaint = String::new();
     loop {
-        let started = Instant::now();
         changes.drain()?;
         // Others that change something are waited for; the next look comes all the same.
-        let next = match lock::hold() {
-            Ok(_lock) => watcher.look(started).unwrap_or_else(|failure| {
-                complain!("watch: {failure}");
-                Some(LONGEST)
-            }),
-            Err(_) => Some(PAUSE),
-        };
-        thread::sleep(PAUSE.max(started.elapsed() * SHARE));
+        let mut took = Duration::ZERO;
+        let found = lock::hold().and_then(|_lock| {
+            let started = Instant::now();
+            let found = watcher.look(started);
+            took = started.elapsed();
+            found
+        });
+        watcher.say();
+        let next = found.unwrap_or_else(|failure| {
+            // Once, however often it is so.
+            if failure.to_string() != complaint {
+                complaint = failure.to_string();
+                complain!("watch: {complaint}");
+            }
+            Some(LONGEST)
+        });
+        thread::sleep(PAUSE.max(took * SHARE));
         changes.wait(next)?;
     }
+}
+
+/// The lock of the one watcher. Who only asks whether there is one has it for a moment, too.
+fn only(name: &str) -> Outcome<lock::Lock> {
+    for _ in 0..10 {
+        if let Some(lock) = lock::try_hold(name)? {
+            return Ok(lock);
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    Err(Failure::failed("another marimoctl watches this network namespace"))
 }
 
 struct Watcher {
     /// By what tells entries of the journal apart.
     seen: BTreeMap<String, Seen>,
     counts: Counts,
+    /// What is to be said once the lock is free: a reader may stop.
+    said: Vec<String>,
 }
 
 impl Watcher {
+    fn say(&mut self) {
+        self.said.drain(..).for_each(|line| say!("{line}"));
+    }
+
     /// Looks at all routes of the journal. Returns when to look again if nothing changes.
     fn look(&mut self, now: Instant) -> Outcome<Option<Duration>> {
-        rollback::give_back_due();
+        self.said.extend(rollback::give_back_due());
         let journal = Journal::open()?;
         let entries = journal.entries();
         self.seen.retain(|route, _| entries.iter().any(|entry| entry.id() == route));
@@ -149,6 +174,8 @@ impl Watcher {
             let Some(route) = entry.before() else { continue };
             let wait = if entry.due {
                 Some(LONGEST)
+            } else if entry.pending {
+                None
             } else {
                 self.look_at(entry, &route, &mut kernel, &all, &registered, now)
             };
@@ -166,7 +193,7 @@ impl Watcher {
         entry: &Entry,
         before: &Route,
         kernel: &mut Routes,
-        all: &[Route],
+        all: &Table,
         registered: &[String],
         now: Instant,
     ) -> Option<Duration> {
@@ -174,7 +201,7 @@ impl Watcher {
         let was = std::mem::replace(&mut seen.state, journal::state(entry, before, all, registered));
         if seen.state != State::Drifted {
             if seen.state == State::Other && was != State::Other {
-                say!("{}: has been given another congestion control, which stays", describe(before));
+                self.said.push(format!("{}: has been given another congestion control, which stays", describe(before)));
             }
             return None;
         }
@@ -186,7 +213,7 @@ impl Watcher {
         // Of an unloaded one the kernel would take the name for that of a module that it is to load.
         if entry.watch == Watch::Report || !registered.iter().any(|known| known == name) {
             if is_new {
-                say!("{}: has come back without {name}", describe(before));
+                self.said.push(format!("{}: has come back without {name}", describe(before)));
             }
             return None;
         }
@@ -199,15 +226,15 @@ impl Watcher {
                 self.counts.restores += 1;
                 seen.state = State::Kept;
                 seen.refused = None;
-                say!("{}: has come back without {name}, which it has again", describe(before));
+                self.said.push(format!("{}: has come back without {name}, which it has again", describe(before)));
             }
             Err(why) => {
                 self.counts.refusals += 1;
                 if seen.refused.as_ref() != Some(&why) {
-                    complain!(
-                        "watch: {}: has come back without {name}, and the kernel refuses: {why}",
+                    self.said.push(format!(
+                        "{}: has come back without {name}, and is not to have it: {why}",
                         describe(before)
-                    );
+                    ));
                     seen.refused = Some(why);
                 }
             }
@@ -216,11 +243,10 @@ impl Watcher {
     }
 }
 
-fn put_back(key: &Key, name: &str, kernel: &mut Routes, all: &[Route]) -> Result<(), String> {
-    let mut found = all.iter().filter(|route| route.is_unicast() && route.key() == *key);
-    let (Some(route), None) = (found.next(), found.next()) else {
-        return Err("there are several routes of its metric now".into());
-    };
+fn put_back(key: &Key, name: &str, kernel: &mut Routes, all: &Table) -> Result<(), String> {
+    let Some(route) = all.find(key) else { return Err("it is gone".into()) };
+    // It may be another's by now: one that router advertisements keep must not be changed.
+    enable::check(route, all).map_err(|failure| failure.to_string())?;
     let control = Control { name: Some(name.to_owned()), ..route.control() };
     kernel.replace(&route.with(&control)).map_err(|error| error.to_string())
 }
