@@ -11,7 +11,7 @@ pub fn schema(arguments: &arguments::Schema) -> End {
     } else if arguments.metrics {
         metrics::page::markdown()
     } else {
-        pretty(&scenario::schema(), 0)
+        pretty(&scenario::schema_for_editors(), 0)
     };
     output::data(&format!("{}\n", text.trim_end()));
     End::Done

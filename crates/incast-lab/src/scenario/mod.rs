@@ -18,7 +18,7 @@ pub use document::{
     measure::{Indifference, SizeRange},
     table::Column,
 };
-pub use reference::{reference_markdown, schema};
+pub use reference::{reference_markdown, schema, schema_for_editors};
 pub use resolve::{measure::SizeRow, nominal::LONGEST};
 pub use run::Run;
 pub use tree::{

@@ -5,14 +5,68 @@ use incast_cc::{
     parameters::ParameterInfo,
     registry::{AGENTS, LAWS, UNDERLAYS},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// The JSON schema of a scenario, for editors.
+/// The JSON schema of a scenario, with alternatives as the reference page has them.
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Document).to_value();
     join_lines(&mut schema);
     schema
+}
+
+/// The same for editors: it has an identity, and of alternatives that a `kind` tells apart it says which one was meant, so that a
+/// mistake in one is not "not valid under any".
+pub fn schema_for_editors() -> Value {
+    let mut schema = schema();
+    choose_by_kind(&mut schema);
+    if let Some(entries) = schema.as_object_mut() {
+        entries.insert("$id".to_owned(), "urn:incast:scenario".into());
+    }
+    schema
+}
+
+fn choose_by_kind(schema: &mut Value) {
+    match schema {
+        Value::Object(entries) => {
+            entries.values_mut().for_each(choose_by_kind);
+            let kind_of = |one: &Value| one.pointer("/properties/kind/const").cloned();
+            let Some(Value::Array(all)) = entries.get("oneOf") else { return };
+            let (by_kind, others): (Vec<Value>, Vec<Value>) =
+                all.iter().cloned().partition(|one| kind_of(one).is_some());
+            if by_kind.len() < 2 {
+                return;
+            }
+            let kinds: Vec<Value> = by_kind.iter().filter_map(kind_of).collect();
+            let of_kind = |(kind, one): (&Value, &Value)| json!({"if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}, "then": one});
+            let mut cases: Vec<Value> = kinds.iter().zip(&by_kind).map(of_kind).collect();
+            // One of them may be meant by a table without it.
+            let may_lack = |one: &&Value| {
+                one.pointer("/required")
+                    .is_none_or(|all| !all.as_array().is_some_and(|all| all.contains(&"kind".into())))
+            };
+            match by_kind.iter().find(may_lack) {
+                Some(one) => cases.push(json!({"if": {"not": {"required": ["kind"]}}, "then": one})),
+                None => cases.push(json!({"required": ["kind"]})),
+            }
+            let object = json!({"type": "object", "properties": {"kind": {"enum": kinds}}, "allOf": cases});
+            // A kind without keys of its own may be written as its name.
+            let is_bare =
+                |one: &&Value| one.pointer("/properties").and_then(Value::as_object).is_some_and(|all| all.len() == 1);
+            let mut others = others;
+            if others.is_empty() {
+                others.extend(by_kind.iter().filter(is_bare).filter_map(kind_of).map(|kind| json!({"const": kind})));
+            }
+            entries.remove("oneOf");
+            let chosen = match others.is_empty() {
+                true => object,
+                false => json!({"if": {"type": "object"}, "then": object, "else": {"oneOf": others}}),
+            };
+            entries.extend(chosen.as_object().cloned().unwrap_or_default());
+        }
+        Value::Array(items) => items.iter_mut().for_each(choose_by_kind),
+        _ => {}
+    }
 }
 
 /// Each paragraph of a description on one line: where doc comments are wrapped is of no interest to editors.
@@ -215,5 +269,22 @@ mod tests {
         for name in ["leaf-spine", "clos3", "all-to-all", "load_of", "per_port", "ratio_to", "`dctcp`", "gain"] {
             assert!(page.contains(name), "{name}");
         }
+    }
+
+    #[test]
+    fn editors_are_told_which_kind_was_meant() {
+        let schema = schema_for_editors();
+        let topology = &schema["$defs"]["Topology"];
+        assert!(topology.get("oneOf").is_none() && topology["properties"]["kind"]["enum"].as_array().is_some());
+        let cases = topology["allOf"].as_array().expect("cases");
+        let of = |kind: &str| cases.iter().find(|case| case["if"]["properties"]["kind"]["const"] == *kind);
+        assert!(of("leaf-spine").expect("a kind")["then"]["properties"].get("spines").is_some());
+        // Without a kind, PFC has fixed thresholds; its other kinds have names.
+        let pfc = &schema["$defs"]["Pfc"];
+        let cases = pfc["then"]["allOf"].as_array().expect("cases");
+        let without = cases.iter().find(|case| case["if"].get("not").is_some()).expect("a table without a kind");
+        assert_eq!(without["then"]["properties"]["kind"]["const"], "static");
+        let names = schema["$defs"]["PaceCredit"]["else"]["oneOf"].to_string();
+        assert!(names.contains("half-packet") && !names.contains("burst"), "{names}");
     }
 }
