@@ -46,9 +46,9 @@ inside marimoctl --version | grep -q '^marimoctl ' || fault "the program does no
 inside marimoctl metrics | grep -q '^marimo_loaded{form="bpf_marimo"} ' || fault "no metrics"
 refused=$(inside marimoctl load --set min_window=1 2>&1 || true)
 [[ $refused == *"min_window: found"* ]] || fault "a wrong setting: $refused"
-for unit in "$work"/root/lib/systemd/system/marimo*; do
+for unit in "$work"/root/lib/systemd/system/marimo*.service; do
     # The programs that a unit starts are in the package.
-    sed -n 's/^Exec[A-Za-z]*=\([^ ]*\).*/\1/p' "$unit" | while read -r program; do
+    sed -n 's/^Exec[A-Za-z]*=-*\([^ ]*\).*/\1/p' "$unit" | while read -r program; do
         [ -x "$work/root$program" ] || fault "${unit##*/} starts $program, which is not there"
     done
 done

@@ -231,13 +231,13 @@ says 1 "10.70.0.0/16 table main: the kernel refuses: " rollback
 ip route show 10.9.0.0/16 | grep -q "congctl cubic" || fault "the others were not given back"
 says 0 '"due": [' status --json
 says 0 "marimo_routes_due 2" metrics
-"$marimoctl" status | grep -q "route 10.70.0.0/16 table main: to be given back" || fault "status does not say what is left"
+grep -q "route 10.70.0.0/16 table main: to be given back" <<<"$("$marimoctl" status)" || fault "status does not say what is left"
 ip link set c0 up
 ip -6 addr add fd30::1/64 dev c0 nodad 2>/dev/null || true
 # By whatever command comes next, even one that is refused.
 for _ in $(seq 30); do
     "$marimoctl" enable --name reno --table 77 10.17.0.0/16 >/dev/null
-    ip route show 10.70.0.0/16 | grep -q congctl || break
+    grep -q congctl <<<"$(ip route show 10.70.0.0/16)" || break
     sleep 0.2
 done
 [ "$(ip route show 10.70.0.0/16 | grep -c congctl)" = 0 ] || fault "the next command did not give back what was due"
@@ -265,7 +265,7 @@ dumps_as before "dead next hops"
 "$marimoctl" watch >watched 2>&1 &
 watcher=$!
 seen() { for _ in $(seq 60); do grep -qF -- "$1" watched && return; sleep 0.1; done; fault "the watcher does not say \"$1\": $(cat watched)"; }
-for _ in $(seq 50); do "$marimoctl" metrics | grep -qx "marimo_watched 1" && break; sleep 0.1; done
+for _ in $(seq 50); do grep -qx "marimo_watched 1" <<<"$("$marimoctl" metrics)" && break; sleep 0.1; done
 says 0 "marimo_watched 1" metrics
 says 1 "another marimoctl watches this network namespace" watch
 "$marimoctl" enable --name reno 10.17.0.0/16 10.7.0.0/16 >/dev/null
@@ -277,8 +277,8 @@ ip route change 10.7.0.0/16 congctl cubic nexthop via 10.1.0.2 weight 1 nexthop 
 seen "10.17.0.0/16 table main: has come back without reno, which it has again"
 seen "10.9.0.0/16 table main: has come back without reno"
 seen "10.7.0.0/16 table main: has been given another congestion control, which stays"
-ip route show 10.17.0.0/16 | grep -q "via 10.1.0.3 .*congctl reno" || fault "the watcher did not put a route back"
-ip route show 10.9.0.0/16 | grep -q congctl && fault "the watcher put back what it was to report"
+grep -q "via 10.1.0.3 .*congctl reno" <<<"$(ip route show 10.17.0.0/16)" || fault "the watcher did not put a route back: $(ip route show 10.17.0.0/16)"
+grep -q congctl <<<"$(ip route show 10.9.0.0/16)" && fault "the watcher put back what it was to report"
 says 0 "marimo_route_drifts_total 2" metrics
 says 0 "marimo_route_restores_total 1" metrics
 says 0 "marimo_routes_drifted 1" metrics
@@ -295,7 +295,7 @@ sleep 2.5
 sleep 1.5
 killed 4 rollback && fault "a rollback was not killed"
 sleep 3
-ip route show | grep -q "congctl reno" && fault "the watcher has not ended a rollback that was killed, or has undone it: $(ip route show)"
+grep -q "congctl reno" <<<"$(ip route show)" && fault "the watcher has not ended a rollback that was killed, or has undone it: $(ip route show)"
 "$marimoctl" rollback >/dev/null
 kill "$watcher"
 wait "$watcher" 2>/dev/null || true

@@ -2,7 +2,7 @@
 //!
 //! A route names its congestion control, so that a rollout can begin with one destination. Open connections are not touched.
 //! `enable` does all that it is asked for or nothing, and keeps in a [journal](crate::journal) what was there; after whatever
-//! happens to it, [`rollback`](crate::rollback) puts that back.
+//! happens to it, [`rollback`] puts that back.
 
 use crate::{
     arguments,
