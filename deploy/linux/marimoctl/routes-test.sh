@@ -75,6 +75,13 @@ ip -6 route add fd02::/64 via fd00::2 dev a0 expires 1000
 ip -6 route add fd03::/64 nhid 15
 ip -6 route add fd04::/64 nhid 17 congctl cubic
 ip -6 route add default via fd00::2 metric 55
+# BGP unnumbered, realms, TOS, a tunnel, a route by source.
+ip route add 10.30.0.0/16 via inet6 fe80::1 dev a0 proto bgp metric 20
+ip route add 10.33.0.0/16 via 10.1.0.2 realm 7
+ip route add 10.33.0.0/16 via 10.1.0.2 tos 0x10
+ip route add 10.35.0.0/16 encap ip id 5 dst 10.1.0.7 via 10.1.0.2 dev a0
+ip -6 route add fd31::/64 from fd00::/64 via fd00::2 dev a0
+ip -6 route add fd31::/64 via fd00::3 dev a0
 advertise() {
     ip netns exec peer python3 - <<'P'
 import socket, struct
@@ -101,7 +108,7 @@ dumps_as before "an advertised route that is refused"
 # A daemon's.
 sysctl -q net.ipv6.conf.a0.accept_ra=0
 
-routes=(10.9.0.0/16 10.8.0.0/16 10.17.0.0/16 10.7.0.0/16 10.6.0.0/16 10.5.0.0/16 fd01::/64 fd02::/64 fd03::/64 fd04::/64 default)
+routes=(10.9.0.0/16 10.8.0.0/16 10.17.0.0/16 10.7.0.0/16 10.6.0.0/16 10.5.0.0/16 10.30.0.0/16 10.33.0.0/16 10.35.0.0/16 fd01::/64 fd02::/64 fd03::/64 fd04::/64 fd31::/64 default)
 enable=(enable --name reno "${routes[@]}")
 
 # All of it changes, nothing else of it, and comes back.

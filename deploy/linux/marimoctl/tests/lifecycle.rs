@@ -9,6 +9,7 @@ use std::{
     os::fd::AsRawFd,
     path::Path,
     process::{Command, Output},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 const TABLE: &str = "../../core/marimo-f.table";
@@ -97,6 +98,46 @@ fn follows_the_page() {
     }
 }
 
+/// A command in namespaces of another kind: exit code, and what it has said.
+fn elsewhere(namespaces: &[&str], script: &str) -> (Option<i32>, String) {
+    let marimoctl = env!("CARGO_BIN_EXE_marimoctl");
+    let script = script.replace("marimoctl", marimoctl);
+    let output = Command::new("unshare").args(namespaces).args(["sh", "-c", &script]).output().expect("util-linux");
+    let both = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&both).into_owned())
+}
+
+/// What a mount namespace hides is said, and a time namespace's clock is put right.
+fn sees_what_it_can(near: &mut TcpStream, far: &mut TcpStream) {
+    // As `ip netns exec` has it: another sysfs, without what is pinned.
+    for command in ["status", "metrics", "top --once", "set-table --previous --form bpf", "unload", "load"] {
+        let script = format!("umount /sys/fs/bpf && marimoctl {command}");
+        let (code, said) = elsewhere(&["--mount"], &script);
+        assert_eq!(code, Some(1), "{command}: {said}");
+        assert!(said.contains("not seen from here") && said.contains("nsenter --net="), "{command}: {said}");
+        assert!(!said.contains("not loaded") || command == "status", "{command}: {said}");
+    }
+    assert!(registered(), "and nothing of it is touched");
+    // What comes now is shown, however far this clock is ahead or behind.
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let traffic = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                transfer(near, far);
+            }
+        });
+        let shown = ["100000", "-30"].map(|ahead| {
+            let namespaces = ["--time", "--monotonic", ahead, "--boottime", ahead, "--fork"];
+            elsewhere(&namespaces, "marimoctl top --once --json")
+        });
+        stop.store(true, Ordering::Relaxed);
+        traffic.join().expect("no panic");
+        for (code, said) in shown {
+            assert!(code == Some(0) && said.contains("\"kind\":\"epoch\""), "{code:?}: {said}");
+        }
+    });
+}
+
 fn choose(socket: &impl AsRawFd) {
     let name = b"bpf_marimo";
     // SAFETY: the name outlives the call.
@@ -177,6 +218,8 @@ fn loads_tunes_drains_and_cleans_up() {
     assert!(table.contains("127.0.0.1:") && table.lines().count() >= 2, "{table}");
     let lines = done(&["top", "--json", "--recorded", "--seconds", "0"]);
     assert!(lines.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{lines}");
+
+    sees_what_it_can(&mut near, &mut far);
 
     // A good table takes the other slot, a bad one changes nothing.
     assert!(done(&["set-table", TABLE]).contains("in slot 1"));
