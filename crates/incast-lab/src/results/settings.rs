@@ -162,8 +162,14 @@ impl Subject {
     /// The schemes against each other.
     pub fn at_their_best(&self, most: usize) -> Option<String> {
         let mut best = self.best.clone()?;
-        best.best = self.schemes.iter().find(|of| of.scheme == best.best)?.name_at_best();
+        best.best = self.name_of(&best.best);
         Some(best.sentence(most))
+    }
+
+    /// A scheme, and the settings at which it is best.
+    pub fn name_of(&self, scheme: &str) -> String {
+        let found = self.schemes.iter().find(|of| of.scheme == scheme);
+        found.map_or_else(|| scheme.to_owned(), OfScheme::name_at_best)
     }
 }
 

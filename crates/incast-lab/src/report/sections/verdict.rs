@@ -20,11 +20,17 @@ fn settings(all: &[Settings]) -> Markup {
                 @if !of.conditions.is_empty() { p.where { (grid_point(&of.conditions)) } }
                 ul {
                     @for subject in &of.subjects {
-                        @if let Some(best) = subject.at_their_best(usize::MAX) {
-                            li { "each scheme at its best, for " strong { (best) } }
-                        }
-                        @for scheme in subject.schemes.iter().filter(|scheme| !scheme.is_indifferent()) {
-                            li { "for " (subject_heading(&subject.class, subject.metric)) ": " (scheme.text()) }
+                        li {
+                            "for " (subject_heading(&subject.class, subject.metric))
+                            @if let Some(best) = &subject.best {
+                                ", each scheme at its best: " strong { (subject.name_of(&best.best)) }
+                                @for line in best.others(usize::MAX) { "; " (line) }
+                            }
+                            ul {
+                                @for scheme in subject.schemes.iter().filter(|scheme| !scheme.is_indifferent()) {
+                                    li { (scheme.text()) }
+                                }
+                            }
                         }
                     }
                 }
