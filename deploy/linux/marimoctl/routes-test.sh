@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What marimoctl does to routes, on this kernel, in namespaces of its own: tables, nexthop objects and groups, several next hops
 # of both families, routes that expire or were advertised, changes by others, kills between any two messages, next hops that are
-# dead; routes that others make anew, and the watcher; other namespaces; and who may hold its lock or lead its files elsewhere. Marimo need not be loaded: --name takes any congestion control.
+# dead; routes that others make anew, and the watcher; other namespaces; and who may hold its lock or lead its files
+# elsewhere. Marimo need not be loaded: --name takes any congestion control.
 # usage: deploy/linux/marimoctl/routes-test.sh [--verbose]
 set -euo pipefail
 cd "$(dirname "$0")/../../.."

@@ -5,7 +5,7 @@ use super::{
     plain::paragraph,
     read::Results,
     row::{ALL, Row, Seed},
-    verdict::{self, Apart, Pairs, Terms},
+    verdict::{self, Apart, LEAST_SEEDS, LEVEL, Pairs, Terms},
 };
 use crate::{
     metrics::{self, Better, Metric, statistics::holm},
@@ -14,11 +14,6 @@ use crate::{
 };
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Level of what is told apart, of all numbers together.
-const LEVEL: f64 = 0.05;
-/// Fewer seeds tell nothing apart.
-const LEAST_SEEDS: usize = verdict::LEAST_SEEDS;
 
 /// What differs.
 #[derive(Clone, Debug)]
@@ -206,6 +201,11 @@ fn compare(key: &str, before: &Value, after: &Value, values: &mut BTreeMap<Strin
 }
 
 impl Number {
+    /// It has a value before and after.
+    fn is_known(&self) -> bool {
+        self.before.is_some() && self.after.is_some()
+    }
+
     /// `8.10 → 8.90, +9.8% [5.0%, 15%]`
     pub fn text(&self) -> String {
         let value = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), number);
@@ -257,9 +257,10 @@ impl Difference {
         let few = if self.seeds < LEAST_SEEDS { ": too few to tell anything apart" } else { "" };
         say(0, &format!("{how}; {seeds}{few}; 95% intervals, Holm's procedure for all numbers together"));
         type Is = fn(&Number) -> bool;
-        let kinds: [(&str, Is); 3] = [
+        let kinds: [(&str, Is); 4] = [
+            ("not known, as flows did not finish", |number| !number.is_known()),
             ("changed", |number| number.is_told),
-            ("not told apart", |number| !number.is_told && !number.is_as_good),
+            ("not told apart", |number| number.is_known() && !number.is_told && !number.is_as_good),
             ("as good", |number| number.is_as_good),
         ];
         for (title, is_it) in kinds {

@@ -5,7 +5,7 @@
 use super::{
     plain::paragraph,
     row::{Row, Seed},
-    verdict::{self, Apart, LEAST_SEEDS, Pairs, Terms, Verdict},
+    verdict::{self, Apart, LEAST_SEEDS, LEVEL, Pairs, Terms, Verdict},
 };
 use crate::{
     metrics::{Metric, statistics::holm},
@@ -16,9 +16,6 @@ use std::collections::BTreeSet;
 
 /// A point of the grid, or a part of one.
 type Point = Map<String, Value>;
-
-/// Level of what is told apart.
-const LEVEL: f64 = 0.05;
 
 /// Axes that are no setting of the network or its hosts: a verdict is about each of their values.
 const CONDITIONS: [&str; 8] = ["workload", "topology", "event", "events", "duration", "warmup", "drain", "measure"];

@@ -18,6 +18,9 @@ use crate::{
 use serde_json::{Map, Value};
 use std::{cmp::Ordering, collections::BTreeSet, fmt::Write};
 
+/// Level of what is told apart where several are judged together.
+pub const LEVEL: f64 = 0.05;
+
 /// Fewer seeds have no verdict: with two, Student's t is 12.7, and chance decides whether they differ.
 pub const LEAST_SEEDS: usize = 3;
 

@@ -6,10 +6,12 @@ use crate::{
     failure::{Failure, Outcome},
     layout::NAME,
 };
-use std::{
-    fs,
-    os::{linux::fs::MetadataExt as _, unix::fs::MetadataExt as _},
-};
+use std::{fs, os::unix::fs::MetadataExt as _};
+
+/// The number of a namespace; `None` if it may not be looked at.
+fn inode(path: &str) -> Option<u64> {
+    fs::metadata(path).map(|file| file.ino()).ok()
+}
 
 /// Fails early and clearly where the kernel would only say "not permitted".
 ///
@@ -37,8 +39,7 @@ pub fn root() -> Outcome {
 /// # Errors
 /// It would end with this mount namespace.
 pub fn may_mount() -> Outcome {
-    let number = |path: &str| fs::metadata(path).map(|file| file.st_ino()).ok();
-    match (number("/proc/self/ns/mnt"), number("/proc/1/ns/mnt")) {
+    match (inode("/proc/self/ns/mnt"), inode("/proc/1/ns/mnt")) {
         (Some(own), Some(first)) if own != first => Err(Failure::failed(format!(
             "no bpffs is mounted on /sys/fs/bpf in this mount namespace, and one that is mounted here would end with it, \
              and {NAME} with that; {ELSEWHERE}"
@@ -74,9 +75,8 @@ pub fn not_loaded<T>(otherwise: impl Into<String>) -> Outcome<T> {
 /// Nanoseconds by which CLOCK_MONOTONIC of this time namespace is ahead of the kernel's, in which records are
 /// (time_namespaces(7)).
 pub fn clock_ahead() -> i128 {
-    let number = |path: &str| fs::metadata(path).map(|file| file.ino()).ok();
     // The offsets are those of children, which may be in another one.
-    if number("/proc/self/ns/time") != number("/proc/self/ns/time_for_children") {
+    if inode("/proc/self/ns/time") != inode("/proc/self/ns/time_for_children") {
         return 0;
     }
     offset(&fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default())
