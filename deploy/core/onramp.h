@@ -147,42 +147,55 @@ struct onramp {
 
 typedef char onramp_state_is_small[sizeof(struct onramp) <= 128 ? 1 : -1];
 
-static inline onramp_u32 onramp_min(onramp_u32 a, onramp_u32 b)
+/*
+ * All ones if a < b, else 0. A verifier of BPF follows both ways of each branch,
+ * and a compiler for it knows no comparison but a branch: by arithmetic there.
+ */
+static inline onramp_u64 onramp_less(onramp_u64 a, onramp_u64 b)
 {
-	return a < b ? a : b;
-}
+#ifdef __BPF__
+	onramp_u64 less = (~a & b) | ((~a | b) & (a - b));
 
-static inline onramp_u64 onramp_later(onramp_u64 a, onramp_u64 b)
-{
-	return a > b ? a : b;
+	__asm__ volatile("" : "+r"(less)); /* or it is found out */
+	return 0 - (less >> 63);
+#else
+	return 0 - (onramp_u64)(a < b);
+#endif
 }
 
 static inline onramp_u64 onramp_sooner(onramp_u64 a, onramp_u64 b)
 {
-	return a < b ? a : b;
+	return b ^ ((a ^ b) & onramp_less(a, b));
+}
+
+static inline onramp_u64 onramp_later(onramp_u64 a, onramp_u64 b)
+{
+	return a ^ ((a ^ b) & onramp_less(a, b));
+}
+
+static inline onramp_u32 onramp_min(onramp_u32 a, onramp_u32 b)
+{
+	return (onramp_u32)onramp_sooner(a, b);
 }
 
 /* Time after a span; stops at the end of time. */
 static inline onramp_u64 onramp_after(onramp_u64 time, onramp_u32 span)
 {
-	return span < ONRAMP_FOREVER - time ? time + span : ONRAMP_FOREVER;
+	return time + onramp_sooner(span, ONRAMP_FOREVER - time);
 }
 
 /* Span from one time to another, 0 if that is not later. */
 static inline onramp_u32 onramp_span(onramp_u64 from, onramp_u64 to)
 {
-	if (to <= from)
-		return 0;
-	return to - from < ONRAMP_SPAN_MAX ? (onramp_u32)(to - from) :
-					     ONRAMP_SPAN_MAX;
+	return (onramp_u32)onramp_sooner(onramp_later(from, to) - from,
+					 ONRAMP_SPAN_MAX);
 }
 
 /* Product of a span and a Q16 number, at most the largest span. */
 static inline onramp_u32 onramp_times(onramp_u32 a, onramp_u32 b)
 {
-	onramp_u64 product = ((onramp_u64)a * b) >> 16;
-
-	return product < ONRAMP_SPAN_MAX ? (onramp_u32)product : ONRAMP_SPAN_MAX;
+	return (onramp_u32)onramp_sooner(((onramp_u64)a * b) >> 16,
+					 ONRAMP_SPAN_MAX);
 }
 
 /**

@@ -10,21 +10,7 @@
 #ifndef INCAST_BPF_KERNEL_H
 #define INCAST_BPF_KERNEL_H
 
-typedef __UINT8_TYPE__ u8;
-typedef __UINT16_TYPE__ u16;
-typedef __UINT32_TYPE__ u32;
-typedef __UINT64_TYPE__ u64;
-typedef __INT32_TYPE__ s32;
-typedef __INT64_TYPE__ s64;
-typedef _Bool bool;
-
-#define SEC(name) __attribute__((section(name), used))
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-#define NOINLINE __attribute__((noinline))
-
-/* A map's definition: types and numbers are read from its BTF. */
-#define MAP_NUMBER(name, value) int(*name)[value]
-#define MAP_TYPE(name, value) typeof(value) *name
+#include "../bpf.h"
 
 /* uapi/linux/bpf.h */
 #define BPF_MAP_TYPE_ARRAY 2
@@ -32,9 +18,6 @@ typedef _Bool bool;
 #define BPF_MAP_TYPE_ARRAY_OF_MAPS 12
 #define BPF_MAP_TYPE_RINGBUF 27
 
-static void *(*const bpf_map_lookup_elem)(void *map, const void *key) =
-	(void *)1;
-static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static long (*const bpf_setsockopt)(void *socket, int level, int name,
 				    void *value, int length) = (void *)49;
 static long (*const bpf_tcp_send_ack)(void *socket, u32 rcv_nxt) =
@@ -44,35 +27,6 @@ static void *(*const bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) =
 static u64 (*const bpf_jiffies64)(void) = (void *)118;
 static void (*const bpf_ringbuf_submit)(void *record, u64 flags) =
 	(void *)132;
-
-/*
- * Value of a bit field. Its place is asked of the loader, as the compiler would
- * fix the shifts of the layout below.
- */
-#define FIELD_INFO(field, what) __builtin_preserve_field_info(field, what)
-#define BITS(field_of, field)                                                 \
-	({                                                                    \
-		const u8 *place = (const u8 *)(field_of) +                    \
-				  FIELD_INFO((field_of)->field, 0);           \
-		u64 bits = 0;                                                 \
-		switch (FIELD_INFO((field_of)->field, 1)) {                   \
-		case 1:                                                       \
-			bits = *place;                                        \
-			break;                                                \
-		case 2:                                                       \
-			bits = *(const u16 *)place;                           \
-			break;                                                \
-		case 4:                                                       \
-			bits = *(const u32 *)place;                           \
-			break;                                                \
-		case 8:                                                       \
-			bits = *(const u64 *)place;                           \
-			break;                                                \
-		}                                                             \
-		bits <<= FIELD_INFO((field_of)->field, 4);                    \
-		bits >>= FIELD_INFO((field_of)->field, 5);                    \
-		bits;                                                         \
-	})
 
 #pragma clang attribute push(__attribute__((preserve_access_index)),          \
 			     apply_to = record)
