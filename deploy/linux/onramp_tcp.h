@@ -188,6 +188,25 @@ static inline onramp_s64 onramp_clock_least(const struct onramp_clock *k,
 	return k->least + onramp_moved(now > k->since ? now - k->since : 0, rate);
 }
 
+/**
+ * onramp_clock_estimated() - the difference of the rates is known better
+ * @k: the clock
+ * @now: the time
+ * @rate: by how much the peer's clock runs faster
+ * @drift: by how much that may be too little
+ */
+static inline void onramp_clock_estimated(struct onramp_clock *k, onramp_u64 now,
+					  onramp_s32 rate, onramp_u32 drift)
+{
+	if (k->since == 0)
+		return;
+	/* What has passed is known better, too. */
+	k->rate = rate;
+	k->drift = drift;
+	k->least = onramp_clock_least(k, now, drift);
+	k->since = now;
+}
+
 /* Nanoseconds as microseconds, modulo 2^32; BPF has no signed division. */
 static inline onramp_u32 onramp_micro(onramp_s64 ns)
 {

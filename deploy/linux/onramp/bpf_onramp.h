@@ -62,4 +62,16 @@ struct bpf_onramp_bounds {
 	struct onramp_window window;
 };
 
+/**
+ * struct bpf_onramp_rate - what the estimator of clocks has found
+ * @address: of the peer
+ * @rate: see struct onramp_clock
+ * @drift: see struct onramp_clock
+ */
+struct bpf_onramp_rate {
+	struct bpf_onramp_address address;
+	onramp_s32 rate;
+	onramp_u32 drift;
+};
+
 #endif /* INCAST_BPF_ONRAMP_H */

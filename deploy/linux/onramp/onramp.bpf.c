@@ -382,4 +382,21 @@ SEC("tcx/ingress") int report(struct __sk_buff *skb)
 	return TCX_NEXT;
 }
 
+/* What user space knows better: called by it, so that the lock is kept. */
+SEC("syscall") int set_rate(struct bpf_onramp_rate *known)
+{
+	struct bpf_onramp_address address = known->address;
+	struct path *path = bpf_map_lookup_elem(&paths, &address);
+	u64 now = bpf_ktime_get_ns();
+	s32 rate = known->rate;
+	u32 drift = known->drift;
+
+	if (!path)
+		return 1;
+	bpf_spin_lock(&path->lock);
+	onramp_clock_estimated(&path->path.clock, now, rate, drift);
+	bpf_spin_unlock(&path->lock);
+	return 0;
+}
+
 SEC("license") char terms[] = "Dual MIT/GPL";
