@@ -3,9 +3,10 @@
 # selection everywhere each dependency is compiled once, and every lane finds it. The targets among them are named
 # (--bin, --test); a test among the targets makes dependencies of tests count, as they do when all tests are run.
 #
-# Left out: the Python extension, which has no test and needs more of Arrow; and marimoctl and QUIC where what they need
-# beside a Rust toolchain and a C compiler can be neither found nor installed (clang for the BPF object, libelf and zlib
-# for what loads it, pkg-config to find them, cmake for QUIC's cryptography), which in CI is an error.
+# Left out: the Python extension, which has no test and needs more of Arrow; and marimoctl, with hostctl below it, and QUIC
+# where what they need beside a Rust toolchain and a C compiler can be neither found nor installed (clang for the BPF
+# object, libelf and zlib for what loads it, pkg-config to find them, cmake for QUIC's cryptography), which in CI is an
+# error.
 # usage: scripts/workspace.sh [--python | --tools-seen-to] COMMAND [ARGUMENTS OF CARGO] [-- ARGUMENTS BEHIND IT]
 #        --python: with the Python extension
 #        --tools-seen-to: the caller has what its targets need, which may be less
@@ -27,7 +28,7 @@ case $1 in
     [ -e /usr/include/zlib.h ] || scripts/debian.sh zlib.h zlib1g-dev "$what"
     if ! { command -v clang && command -v cmake && command -v pkg-config &&
         [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } >/dev/null; then
-        selection+=(--exclude marimoctl --exclude incast-quic)
+        selection+=(--exclude hostctl --exclude marimoctl --exclude onrampctl --exclude incast-quic)
     fi
     ;;
 esac

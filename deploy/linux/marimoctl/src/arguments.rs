@@ -1,7 +1,7 @@
 //! The command line.
 
-use crate::journal::Watch;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use hostctl::journal::Watch;
 use std::path::PathBuf;
 
 /// Marimo on this host: loads its BPF form, watches and tunes that and the kernel module.

@@ -11,26 +11,24 @@
 //!     link               the registration: made last, so that a folder without it is a leftover
 //! ```
 
-use crate::{
+use crate::layout::{COUNTERS, COUNTERS_2, Counters, Knots, NAME, Settings};
+use hostctl::{
+    bpf::series,
     failure::{Failure, Outcome, While},
-    layout::{COUNTERS, COUNTERS_2, Counters, Knots, NAME, Plain, Settings},
+    plain::Plain,
 };
 use libbpf_rs::{
-    Link, MapCore, MapFlags, MapHandle, PrintLevel, ProgramType,
+    Link, MapCore, MapFlags, MapHandle, ProgramType,
     btf::{Btf, ReferencesType as _, types},
     query,
 };
 use std::{
-    ffi::CString,
     fs,
     path::{Path, PathBuf},
-    sync::Mutex,
 };
 
 /// What clang made of `bpf_marimo.bpf.c`.
 pub const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bpf_marimo.bpf.o"));
-/// Where bpffs is mounted.
-const BPFFS: &str = "/sys/fs/bpf";
 /// The pins.
 pub const PINS: &str = "/sys/fs/bpf/marimo";
 /// Name of the map that holds the settings: the last 15 letters are what the kernel keeps.
@@ -55,28 +53,6 @@ pub fn layout_pin(layout: u32) -> PathBuf {
 }
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
-
-/// What libbpf has said since [`silence`], to be shown if a load fails.
-static SAID: Mutex<String> = Mutex::new(String::new());
-
-fn note(_level: PrintLevel, message: String) {
-    if let Ok(mut said) = SAID.lock() {
-        said.push_str(&message);
-    }
-}
-
-/// Keeps libbpf's warnings for [`said`].
-pub fn silence() {
-    libbpf_rs::set_print(Some((PrintLevel::Warn, note)));
-}
-
-/// The last lines that libbpf has said.
-pub fn said() -> String {
-    let said = SAID.lock().map(|said| said.clone()).unwrap_or_default();
-    let lines: Vec<_> = said.lines().collect();
-    lines[lines.len().saturating_sub(12)..].join("\n")
-}
 
 /// Path of a pin.
 pub fn pin(name: &str) -> PathBuf {
@@ -176,12 +152,6 @@ pub fn unknown() -> Option<String> {
         .then(|| format!("kernel {release} is newer than {}.{}, the newest that this was tried on", NEWEST.0, NEWEST.1))
 }
 
-/// The first two numbers of a release.
-fn series(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().ok());
-    Some((numbers.next()??, numbers.next()??))
-}
-
 /// Takes the operation away that this kernel does not have. It is the first of the object's own structure (kernel.h).
 pub fn fit(map: &mut libbpf_rs::OpenMapMut<'_>) {
     if start_operation() != TX_START
@@ -193,33 +163,6 @@ pub fn fit(map: &mut libbpf_rs::OpenMapMut<'_>) {
 
 /// Of `cong_control`: the socket, the acknowledgement, its flags and the sample.
 const ARGUMENTS: usize = 4;
-
-fn bpffs() -> CString {
-    CString::new(BPFFS).expect("no zero in it")
-}
-
-/// Whether pins can be made.
-pub fn is_mounted() -> bool {
-    let path = bpffs();
-    // SAFETY: the path is a string of C, the structure is plain numbers that the call fills.
-    let magic = unsafe {
-        let mut told: libc::statfs = std::mem::zeroed();
-        if libc::statfs(path.as_ptr(), &raw mut told) == 0 { told.f_type as i64 } else { 0 }
-    };
-    magic == BPF_FS_MAGIC
-}
-
-/// Sees to it that they can.
-pub fn mount() -> Outcome {
-    let path = bpffs();
-    let kind = CString::new("bpf").expect("no zero in it");
-    // SAFETY: three strings of C; bpffs takes no data.
-    let refused = unsafe { libc::mount(kind.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) };
-    if refused != 0 {
-        return Err(std::io::Error::last_os_error()).during(format!("cannot mount bpffs on {BPFFS}"));
-    }
-    Ok(())
-}
 
 /// The pins, if there is a registration with them.
 pub struct Loaded {
@@ -365,16 +308,6 @@ pub fn copies(registered: Option<&Loaded>) -> Outcome<Copies> {
 /// What the kernel keeps of the name `marimo_cong_control`.
 const PROGRAM: &str = "marimo_cong_con";
 
-/// Removes what is pinned.
-pub fn remove_pins() -> Outcome {
-    match fs::remove_dir_all(PINS) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).during(format!("cannot remove {PINS}"))
-        }
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -388,10 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_is_two_numbers() {
-        assert_eq!(series("7.3.4+deb13-cloud-amd64"), Some((7, 3)));
-        assert_eq!(series("6.18-rc1"), Some((6, 18)));
-        assert_eq!(series("linux"), None);
+    fn the_newest_series_has_all_its_releases() {
         assert!(series("7.10.1") > Some(NEWEST) && series("7.3.99") <= Some(NEWEST));
     }
 }

@@ -4,7 +4,7 @@
 //! loaded; loads, shares and packets are decimals here and Q16 in the kernel. The initial and the least window are
 //! packets, as TCP has no BDP to begin with.
 
-use crate::failure::{Failure, Outcome};
+use hostctl::failure::{Failure, Outcome};
 use incast_cc::window::marimo::core::{
     Config, FROM_EPOCH, FROM_MEMORY, INCREASE_MAX, NEVER, ONE, START_EPOCH, START_MARK, START_STEADY, WINDOW_MAX,
 };

@@ -4,11 +4,17 @@ use crate::{
     arguments,
     bpf::{self, LAYOUT, Loaded, MAPS, OBJECT, PINS, SETTINGS_MAP},
     configuration,
+    layout::{Knots, NAME, Settings},
+    routes::Marimo,
+    table, view,
+};
+use hostctl::{
+    bpf::{is_mounted, mount, remove_pins, said},
     failure::{Failure, Outcome, While},
-    layout::{Knots, NAME, Plain, Settings},
     lock,
-    output::say,
-    rollback, table, view,
+    plain::Plain,
+    rollback, say,
+    view::{may_mount, root},
 };
 use incast_cc::window::marimo::core::{Config, LoadTable};
 use libbpf_rs::{MapCore, ObjectBuilder};
@@ -23,14 +29,14 @@ struct Request {
 /// Registers bpf_marimo.
 pub fn load(arguments: &arguments::Load) -> Outcome {
     let request = check(arguments)?;
-    view::root()?;
+    root()?;
     if let Some(lacking) = bpf::lacking() {
         return Err(Failure::failed(lacking));
     }
     if let (Some(unknown), false) = (bpf::unknown(), arguments.any_kernel) {
         return Err(Failure::failed(format!("{unknown}; --any-kernel loads it all the same")));
     }
-    let _lock = lock::hold()?;
+    let _lock = lock::hold::<Marimo>()?;
     if let Some(loaded) = Loaded::open() {
         return Err(match loaded.layout {
             LAYOUT => Failure::failed(format!("{NAME} is loaded already (marimoctl status, marimoctl unload)")),
@@ -41,12 +47,12 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
     if let Some(hidden) = view::hidden()? {
         return Err(Failure::failed(hidden));
     }
-    if !bpf::is_mounted() {
-        view::may_mount()?;
-        bpf::mount()?;
+    if !is_mounted() {
+        may_mount(NAME)?;
+        mount()?;
     }
     if fs::metadata(PINS).is_ok() {
-        bpf::remove_pins()?;
+        remove_pins(PINS)?;
         say!("removed {PINS}, which a load that did not end had left");
     }
     if !registered.contains(&request.settings.fallback()) {
@@ -58,10 +64,10 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
     }
     if let Err(failure) = register(&request) {
         // Nothing half done: a registration without its pins would be nobody's.
-        let _ = bpf::remove_pins();
+        let _ = remove_pins(PINS);
         return Err(failure);
     }
-    rollback::give_back_due().iter().for_each(|line| say!("{line}"));
+    rollback::give_back_due::<Marimo>().iter().for_each(|line| say!("{line}"));
     say!("{NAME} is loaded: sysctl -w net.ipv4.tcp_congestion_control={NAME}, or per route with congctl {NAME}");
     Ok(())
 }
@@ -104,7 +110,7 @@ fn config(arguments: &arguments::Load) -> Outcome<Config> {
 
 fn register(request: &Request) -> Outcome {
     let doing = "cannot load the BPF object";
-    let explained = |error: libbpf_rs::Error| Failure::failed(format!("{doing}: {error}\n{}", bpf::said()));
+    let explained = |error: libbpf_rs::Error| Failure::failed(format!("{doing}: {error}\n{}", said()));
     let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(explained)?;
     for mut map in open.maps_mut() {
         if map.name() == SETTINGS_MAP {

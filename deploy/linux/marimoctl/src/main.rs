@@ -5,16 +5,10 @@ mod bpf;
 mod configuration;
 mod enable;
 mod epoch;
-mod failure;
-mod journal;
 mod layout;
 mod load;
-mod lock;
 mod metrics;
 mod module;
-mod namespaces;
-mod netlink;
-mod output;
 mod rollback;
 mod routes;
 mod set_table;
@@ -24,15 +18,14 @@ mod top;
 mod tracefs;
 mod unload;
 mod view;
-mod watch;
 
 use arguments::{Cli, Command};
 use clap::Parser;
-use failure::Failure;
+use hostctl::{failure::Failure, watch};
 use std::{io::Write as _, process::ExitCode};
 
 fn main() -> ExitCode {
-    bpf::silence();
+    hostctl::bpf::silence();
     let (name, outcome) = match Cli::parse().command {
         Command::Load(arguments) => ("load", load::load(&arguments)),
         Command::Unload(arguments) => ("unload", unload::unload(&arguments)),
@@ -41,7 +34,7 @@ fn main() -> ExitCode {
         Command::SetTable(arguments) => ("set-table", set_table::set_table(&arguments)),
         Command::Enable(arguments) => ("enable", enable::enable(&arguments)),
         Command::Rollback(arguments) => ("rollback", rollback::rollback(&arguments)),
-        Command::Watch => ("watch", watch::watch()),
+        Command::Watch => ("watch", watch::watch::<routes::Marimo>()),
         Command::Metrics(arguments) => ("metrics", metrics::metrics(&arguments)),
     };
     let (message, code) = match outcome {

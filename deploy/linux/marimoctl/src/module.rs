@@ -1,6 +1,6 @@
 //! The kernel module tcp_marimo, where it is loaded, through its files in sysfs.
 
-use crate::failure::{Failure, Outcome, While};
+use hostctl::failure::{Failure, Outcome, While};
 use incast_cc::window::marimo::core::LoadTable;
 use std::{fs, path::Path};
 

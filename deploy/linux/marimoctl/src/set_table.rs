@@ -3,25 +3,27 @@
 use crate::{
     arguments::{self, Form},
     bpf::Loaded,
-    failure::{Failure, Outcome, While},
     layout::{Knots, NAME},
-    lock, module,
-    output::say,
-    rollback, table, view,
+    module,
+    routes::Marimo,
+    table, view,
+};
+use hostctl::{
+    Tool as _,
+    failure::{Failure, Outcome, While},
+    lock, rollback, say,
+    view::root,
 };
 use incast_cc::window::marimo::core::LoadTable;
 use std::{fs, path::PathBuf};
-
-/// Where the tables are kept that were replaced, by the form's name.
-const KEPT: &str = "/var/lib/marimo";
 
 /// Replaces f wherever Marimo is loaded. The file is checked against every configuration in force before the first
 /// table is written.
 pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
     // A file is read before anything is asked of the machine.
     let given = arguments.file.as_deref().map(table::read).transpose()?;
-    view::root()?;
-    let _lock = lock::hold()?;
+    root()?;
+    let _lock = lock::hold::<Marimo>()?;
     let wanted = |form| arguments.form.is_none_or(|only| only == form);
     let bpf = if wanted(Form::Bpf) { Loaded::open() } else { None };
     let in_module = wanted(Form::Module) && module::loaded();
@@ -44,7 +46,7 @@ pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
     }
     // All is done before any of it is said: a reader may go away. The module checks for itself and keeps the old table on error,
     // so that it goes first.
-    let mut said = rollback::give_back_due();
+    let mut said = rollback::give_back_due::<Marimo>();
     if let Some((name, f)) = &for_module {
         let before = module::table()?;
         module::set_table(name, f)?;
@@ -63,14 +65,15 @@ pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
     Ok(())
 }
 
+/// Where the table is kept that was replaced, by the form's name.
 fn kept(form: &str) -> PathBuf {
-    PathBuf::from(KEPT).join(format!("{form}.previous.table"))
+    PathBuf::from(Marimo::STATE).join(format!("{form}.previous.table"))
 }
 
 /// Keeps what was replaced for `--previous`.
 fn keep(form: &str, table: &LoadTable) -> Outcome {
     let path = kept(form);
-    fs::create_dir_all(KEPT)
+    fs::create_dir_all(Marimo::STATE)
         .and_then(|()| fs::write(&path, table.text(&["replaced by marimoctl set-table".into()])))
         .during(format!("the table is set, but the one before could not be kept in {}", path.display()))
 }

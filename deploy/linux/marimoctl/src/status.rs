@@ -4,13 +4,19 @@ use crate::{
     arguments,
     bpf::{self, LAYOUT, Loaded, PINS, RESTART},
     configuration::describe,
-    failure::{Failure, Outcome, While},
     layout::{Counters, NAME, Settings},
-    module, namespaces,
-    output::say,
-    routes::{self, Enabled, NAMES},
+    module,
+    routes::{self, Marimo, NAMES},
     set_table::checksum,
-    view, watch,
+    view,
+};
+use hostctl::{
+    failure::{Failure, Outcome, While},
+    namespaces,
+    routes::{Enabled, count, enabled},
+    say,
+    view::root,
+    watch::is_watched,
 };
 use incast_cc::window::marimo::core::LoadTable;
 use serde::Serialize;
@@ -111,8 +117,8 @@ pub fn gather() -> Outcome<Status> {
         hidden,
         bpf,
         module,
-        enabled: routes::enabled()?,
-        watched: watch::is_watched(),
+        enabled: enabled::<Marimo>()?,
+        watched: is_watched::<Marimo>(),
         elsewhere,
         unseen_processes,
         advice,
@@ -132,8 +138,8 @@ fn look_elsewhere(told: &mut Vec<String>) -> Outcome<(Vec<Elsewhere>, usize)> {
     for other in others.seen {
         let look = || {
             let default = routes::default().is_ok_and(|name| NAMES.contains(&name.as_str()));
-            let due = routes::enabled().map(|enabled| enabled.due).unwrap_or_default();
-            (default, routes::count().unwrap_or(0), due, advice(sysctl))
+            let due = enabled::<Marimo>().map(|enabled| enabled.due).unwrap_or_default();
+            (default, count::<Marimo>().unwrap_or(0), due, advice(sysctl))
         };
         // It may have ended meanwhile.
         let Ok((default, routes, due, advice)) = other.within(look) else { continue };
@@ -174,7 +180,7 @@ fn describe_module() -> Outcome<Module> {
 
 /// Prints what is loaded.
 pub fn status(arguments: &arguments::Status) -> Outcome {
-    view::root()?;
+    root()?;
     let status = gather()?;
     if arguments.json {
         say!("{}", serde_json::to_string_pretty(&status).during("cannot write")?);

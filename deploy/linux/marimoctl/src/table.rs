@@ -1,9 +1,7 @@
 //! f from its file, checked before anything is touched.
 
-use crate::{
-    configuration::decimal,
-    failure::{Failure, Outcome},
-};
+use crate::configuration::decimal;
+use hostctl::failure::{Failure, Outcome};
 use incast_cc::window::marimo::core::{Config, LoadTable, ONE, Shared};
 use std::{fs::File, io::Read as _, path::Path};
 

@@ -4,11 +4,15 @@ use crate::{
     arguments::{self, Form},
     bpf::Loaded,
     epoch::Entry,
-    failure::{Failure, Outcome, While},
-    layout::{NAME, Plain, Record},
+    layout::{NAME, Record},
     module,
     tracefs::Instance,
     view,
+};
+use hostctl::{
+    failure::{Failure, Outcome, While},
+    plain::Plain,
+    view::{clock_ahead, root},
 };
 use libbpf_rs::RingBufferBuilder;
 use rustix::time::{ClockId, clock_gettime};
@@ -37,7 +41,7 @@ extern "C" fn on_signal(_signal: libc::c_int) {
 /// The kernel's CLOCK_MONOTONIC, seconds: that of records.
 fn now() -> f64 {
     let time = clock_gettime(ClockId::Monotonic);
-    let nanoseconds = i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec) - view::clock_ahead();
+    let nanoseconds = i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec) - clock_ahead();
     nanoseconds as f64 / 1e9
 }
 
@@ -121,7 +125,7 @@ pub fn top(arguments: &arguments::Top) -> Outcome {
     if arguments.recorded && arguments.form == Some(Form::Module) {
         return Err(nothing_recorded());
     }
-    view::root()?;
+    root()?;
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let handler: extern "C" fn(libc::c_int) = on_signal;
         // SAFETY: the handler only touches an atomic.

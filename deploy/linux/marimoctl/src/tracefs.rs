@@ -1,9 +1,7 @@
 //! The module's tracepoints, read through an instance of tracefs of our own, so that nobody else's tracing is touched.
 
-use crate::{
-    epoch::Entry,
-    failure::{Failure, Outcome, While},
-};
+use crate::epoch::Entry;
+use hostctl::failure::{Failure, Outcome, While};
 use std::{
     fs::{self, File, OpenOptions},
     io::{ErrorKind, Read},

@@ -3,11 +3,15 @@
 use crate::{
     arguments,
     bpf::{self, Loaded, PINS},
-    failure::{Failure, Outcome},
     layout::NAME,
-    lock,
-    output::say,
-    rollback, routes, view,
+    routes::Marimo,
+    view,
+};
+use hostctl::{
+    bpf::remove_pins,
+    failure::{Failure, Outcome},
+    lock, rollback, routes, say,
+    view::root,
 };
 use std::{fs, thread, time::Duration, time::Instant};
 
@@ -16,20 +20,20 @@ const FORGETTING: Duration = Duration::from_secs(5);
 
 /// Takes the registration away. Connections that use it keep the programs until they close: none is touched.
 pub fn unload(arguments: &arguments::Unload) -> Outcome {
-    view::root()?;
-    let lock = lock::hold()?;
-    let given_back = rollback::give_back_due();
+    root()?;
+    let lock = lock::hold::<Marimo>()?;
+    let given_back = rollback::give_back_due::<Marimo>();
     let Some(loaded) = Loaded::open() else {
         if fs::metadata(PINS).is_err() {
             return view::not_loaded(format!("{NAME} is not loaded"));
         }
-        bpf::remove_pins()?;
+        remove_pins(PINS)?;
         say!("removed {PINS}, which a load that did not end had left");
         return Ok(());
     };
     // Kernels before 6.10 cannot detach; there the pin is the last reference.
     let _ = loaded.link.detach();
-    bpf::remove_pins()?;
+    remove_pins(PINS)?;
     // The counters outlive the registration as long as they are held here.
     let counters = loaded.into_counters();
     let start = Instant::now();
@@ -42,7 +46,7 @@ pub fn unload(arguments: &arguments::Unload) -> Outcome {
     // Waiting changes nothing: others may go on. All is done before any of it is said: a reader may go away.
     drop(lock);
     given_back.iter().for_each(|line| say!("{line}"));
-    if routes::enabled().is_ok_and(|enabled| enabled.routes + enabled.drifted.len() > 0) {
+    if routes::enabled::<Marimo>().is_ok_and(|enabled| enabled.routes + enabled.drifted.len() > 0) {
         say!("routes are still enabled; marimoctl rollback gives them back what they had");
     }
     let open =

@@ -3,8 +3,9 @@
 //! It is of one boot and one network namespace: routes do not outlive them.
 
 use crate::{
+    Tool,
     failure::{Failure, Outcome, While},
-    netlink::{Route, Table},
+    netlink::{Route, Setting, Table},
 };
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -17,8 +18,6 @@ use std::{
     },
     path::{Path, PathBuf},
 };
-
-const FOLDER: &str = "/var/lib/marimo";
 
 /// Routes as they were.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -40,7 +39,7 @@ pub enum Watch {
     Report,
 }
 
-/// A route as it was, and each congestion control that it was given.
+/// A route as it was, and the name of each setting that it was given.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// The route's message, in hexadecimal.
@@ -63,16 +62,16 @@ pub struct Entry {
 
 impl Entry {
     /// Whether a route has what it was given here. The kernel does not tell a name that is not registered any more.
-    pub fn is_ours(&self, now: &Route, registered: &[String]) -> bool {
-        match now.control().name {
+    pub fn is_ours<S: Setting>(&self, now: &Route, registered: &[String]) -> bool {
+        match now.setting::<S>().name() {
             Some(name) => self.names.contains(&name),
             None => self.names.iter().any(|name| !registered.contains(name)),
         }
     }
 
     /// Whether a route has what it was given last.
-    fn has_last(&self, now: &Route, registered: &[String]) -> bool {
-        match now.control().name {
+    fn has_last<S: Setting>(&self, now: &Route, registered: &[String]) -> bool {
+        match now.setting::<S>().name() {
             Some(name) => self.name() == name,
             None => !registered.iter().any(|name| name == self.name()),
         }
@@ -111,17 +110,20 @@ pub enum State {
     Gone,
     /// It has what it had before: somebody has made it anew.
     Drifted,
-    /// Somebody has given it another congestion control.
+    /// Somebody has given it another setting.
     Other,
 }
 
 /// What has become of the route that an entry is about.
-pub fn state(entry: &Entry, before: &Route, all: &Table, registered: &[String]) -> State {
-    match all.find(&before.key()) {
-        None => State::Gone,
-        Some(now) if entry.has_last(now, registered) => State::Kept,
-        Some(now) if now.control() == before.control() || now.control().name.is_none() => State::Drifted,
-        Some(_) => State::Other,
+pub fn state<S: Setting>(entry: &Entry, before: &Route, all: &Table, registered: &[String]) -> State {
+    let Some(now) = all.find(&before.key()) else { return State::Gone };
+    let setting: S = now.setting();
+    if entry.has_last::<S>(now, registered) {
+        State::Kept
+    } else if setting == before.setting() || setting.name().is_none() {
+        State::Drifted
+    } else {
+        State::Other
     }
 }
 
@@ -130,9 +132,9 @@ impl Journal {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn open() -> Outcome<Self> {
+    pub fn open<T: Tool>() -> Outcome<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").during("cannot tell this boot")?;
-        let path = Path::new(FOLDER).join(format!("routes-{}.json", namespace()?));
+        let path = Path::new(T::STATE).join(format!("routes-{}.json", namespace()?));
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -147,17 +149,30 @@ impl Journal {
         Ok(Self { boot, entries, path })
     }
 
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
     /// What is in it.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Adds a route that is about to get this congestion control. Of one that has what it was given here the first state is
+    /// Adds a route that is about to get the setting of this name. Of one that has what it was given here the first state is
     /// kept; what others set since is a first state, too.
-    pub fn add(&mut self, route: &Route, in_words: String, name: &str, watch: Watch, registered: &[String]) {
+    pub fn add<S: Setting>(
+        &mut self,
+        route: &Route,
+        in_words: String,
+        name: &str,
+        watch: Watch,
+        registered: &[String],
+    ) {
         let (key, name) = (route.key(), name.to_owned());
         let is_same = |entry: &Entry| entry.before().is_some_and(|before| before.key() == key);
-        if let Some(entry) = self.entries.iter_mut().find(|entry| is_same(entry) && entry.is_ours(route, registered)) {
+        if let Some(entry) =
+            self.entries.iter_mut().find(|entry| is_same(entry) && entry.is_ours::<S>(route, registered))
+        {
             entry.names.retain(|known| *known != name);
             entry.names.push(name);
             (entry.watch, entry.due, entry.pending) = (watch, false, true);
@@ -179,7 +194,7 @@ impl Journal {
 
     /// Whether another network namespace of this boot has a route that is to be given back.
     pub fn others_are_due(&self) -> bool {
-        let files = fs::read_dir(FOLDER).into_iter().flatten().flatten().map(|file| file.path());
+        let files = fs::read_dir(self.folder()).into_iter().flatten().flatten().map(|file| file.path());
         let mut others = files.filter(|path| *path != self.path && path.extension().is_some_and(|name| name == "json"));
         others.any(|path| {
             let journal = fs::read(path).ok().and_then(|text| serde_json::from_slice::<Self>(&text).ok());
@@ -206,16 +221,16 @@ impl Journal {
                 return match fs::remove_file(&self.path) {
                     Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
                     Err(error) => Err(error),
-                    Ok(()) => File::open(FOLDER)?.sync_all(),
+                    Ok(()) => File::open(self.folder())?.sync_all(),
                 };
             }
-            fs::create_dir_all(FOLDER)?;
+            fs::create_dir_all(self.folder())?;
             let temporary = self.path.with_extension("json.tmp");
             let mut file = File::create(&temporary)?;
             file.write_all(&serde_json::to_vec(self)?)?;
             file.sync_all()?;
             fs::rename(&temporary, &self.path)?;
-            File::open(FOLDER)?.sync_all()
+            File::open(self.folder())?.sync_all()
         };
         write().during(format!("cannot write {}", self.path.display()))
     }

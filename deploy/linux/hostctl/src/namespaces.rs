@@ -1,6 +1,6 @@
 //! Network namespaces of this host, as far as they can be seen from here: those of processes, and those that are mounted.
 //!
-//! A network namespace that is made while Marimo is the host's default begins with that default, and holds what it names.
+//! A network namespace begins with the host's default congestion control of the time when it is made, and holds what it names.
 
 use crate::failure::{Failure, Outcome, While};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};

@@ -1,18 +1,16 @@
-//! `marimoctl watch`: routes that others make anew get back what `enable` gave them.
+//! Routes that others make anew get back what they were given.
 //!
 //! A daemon of routes, a restart of the network's configuration or a link that went down and up makes a route anew as it knows
-//! it: without `congctl`. The kernel tells of each change; what has become of the routes in the journal is then looked at as a
+//! it: without what a tool has set. The kernel tells of each change; what has become of the routes in the journal is then looked at as a
 //! whole, at most once a second.
 
 use crate::{
-    bpf::registered,
-    enable,
+    Tool, enable,
     failure::{Failure, Outcome, While},
     journal::{self, Entry, Journal, State, Watch},
     lock,
-    netlink::{Changes, Control, Key, Route, Routes, Table},
-    output::{complain, say},
-    rollback,
+    netlink::{Changes, Key, Route, Routes, Setting, Table},
+    output, rollback,
     routes::describe,
     view,
 };
@@ -32,7 +30,7 @@ const SHARE: u32 = 20;
 /// A route that comes back again and again is put back less and less often, down to once in so long.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What a watcher has done in this network namespace since the boot, for `marimoctl metrics`.
+/// What a watcher has done in this network namespace since the boot, for metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Routes that came back without what they were given.
@@ -44,18 +42,18 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn path() -> Outcome<PathBuf> {
-        Ok(PathBuf::from(lock::FOLDER).join(format!("watch-{}.json", journal::namespace()?)))
+    fn path<T: Tool>() -> Outcome<PathBuf> {
+        Ok(PathBuf::from(T::RUN).join(format!("watch-{}.json", journal::namespace()?)))
     }
 
     /// What was counted; nothing if nobody has watched.
-    pub fn read() -> Self {
-        let text = Self::path().ok().and_then(|path| fs::read(path).ok());
+    pub fn read<T: Tool>() -> Self {
+        let text = Self::path::<T>().ok().and_then(|path| fs::read(path).ok());
         text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
 
-    fn write(&self) -> Outcome {
-        let path = Self::path()?;
+    fn write<T: Tool>(&self) -> Outcome {
+        let path = Self::path::<T>()?;
         let temporary = path.with_extension("json.tmp");
         let text = serde_json::to_vec(self).during("cannot write")?;
         fs::write(&temporary, text)
@@ -65,8 +63,8 @@ impl Counts {
 }
 
 /// Whether a watcher runs in this network namespace.
-pub fn is_watched() -> bool {
-    lock_name().is_ok_and(|name| lock::is_held(&name))
+pub fn is_watched<T: Tool>() -> bool {
+    lock_name().is_ok_and(|name| lock::is_held::<T>(&name))
 }
 
 fn lock_name() -> Outcome<String> {
@@ -100,30 +98,30 @@ impl Seen {
 ///
 /// # Errors
 /// Another one watches, or the kernel does not tell of changes.
-pub fn watch() -> Outcome {
+pub fn watch<T: Tool>() -> Outcome {
     view::root()?;
     let name = lock_name()?;
-    let _only = only(&name)?;
+    let _only = only::<T>(&name)?;
     let changes = Changes::open()?;
-    let mut watcher = Watcher { seen: BTreeMap::new(), counts: Counts::read(), said: Vec::new() };
-    watcher.counts.write()?;
+    let mut watcher = Watcher { seen: BTreeMap::new(), counts: Counts::read::<T>(), said: Vec::new() };
+    watcher.counts.write::<T>()?;
     let mut complaint = String::new();
     loop {
         changes.drain()?;
         // Others that change something are waited for; the next look comes all the same.
         let mut took = Duration::ZERO;
-        let found = lock::hold().and_then(|_lock| {
+        let found = lock::hold::<T>().and_then(|_lock| {
             let started = Instant::now();
-            let found = watcher.look(started);
+            let found = watcher.look::<T>(started);
             took = started.elapsed();
             found
         });
-        watcher.say();
+        watcher.said.drain(..).for_each(|line| output::print(T::PROGRAM, format_args!("{line}\n")));
         let next = found.unwrap_or_else(|failure| {
             // Once, however often it is so.
             if failure.to_string() != complaint {
                 complaint = failure.to_string();
-                complain!("watch: {complaint}");
+                output::complain(T::PROGRAM, format_args!("watch: {complaint}"));
             }
             Some(LONGEST)
         });
@@ -133,14 +131,14 @@ pub fn watch() -> Outcome {
 }
 
 /// The lock of the one watcher. Who only asks whether there is one has it for a moment, too.
-fn only(name: &str) -> Outcome<lock::Lock> {
+fn only<T: Tool>(name: &str) -> Outcome<lock::Lock> {
     for _ in 0..10 {
-        if let Some(lock) = lock::try_hold(name)? {
+        if let Some(lock) = lock::try_hold::<T>(name)? {
             return Ok(lock);
         }
         thread::sleep(Duration::from_millis(100));
     }
-    Err(Failure::failed("another marimoctl watches this network namespace"))
+    Err(Failure::failed(format!("another {} watches this network namespace", T::PROGRAM)))
 }
 
 struct Watcher {
@@ -152,20 +150,16 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn say(&mut self) {
-        self.said.drain(..).for_each(|line| say!("{line}"));
-    }
-
     /// Looks at all routes of the journal. Returns when to look again if nothing changes.
-    fn look(&mut self, now: Instant) -> Outcome<Option<Duration>> {
-        self.said.extend(rollback::give_back_due());
-        let journal = Journal::open()?;
+    fn look<T: Tool>(&mut self, now: Instant) -> Outcome<Option<Duration>> {
+        self.said.extend(rollback::give_back_due::<T>());
+        let journal = Journal::open::<T>()?;
         let entries = journal.entries();
         self.seen.retain(|route, _| entries.iter().any(|entry| entry.id() == route));
         if entries.is_empty() {
             return Ok(None);
         }
-        let registered = registered()?;
+        let registered = T::registered()?;
         let mut kernel = Routes::open()?;
         let all = kernel.all()?;
         let before = self.counts.clone();
@@ -177,18 +171,18 @@ impl Watcher {
             } else if entry.pending {
                 None
             } else {
-                self.look_at(entry, &route, &mut kernel, &all, &registered, now)
+                self.look_at::<T>(entry, &route, &mut kernel, &all, &registered, now)
             };
             next = next.into_iter().chain(wait).min();
         }
         if self.counts != before {
-            self.counts.write()?;
+            self.counts.write::<T>()?;
         }
         Ok(next)
     }
 
     /// Returns when to look at it again.
-    fn look_at(
+    fn look_at<T: Tool>(
         &mut self,
         entry: &Entry,
         before: &Route,
@@ -198,10 +192,11 @@ impl Watcher {
         now: Instant,
     ) -> Option<Duration> {
         let seen = self.seen.entry(entry.id().to_owned()).or_insert_with(|| Seen::new(now));
-        let was = std::mem::replace(&mut seen.state, journal::state(entry, before, all, registered));
+        let was = std::mem::replace(&mut seen.state, journal::state::<T::Setting>(entry, before, all, registered));
         if seen.state != State::Drifted {
             if seen.state == State::Other && was != State::Other {
-                self.said.push(format!("{}: has been given another congestion control, which stays", describe(before)));
+                let kind = T::Setting::KIND;
+                self.said.push(format!("{}: has been given another {kind}, which stays", describe(before)));
             }
             return None;
         }
@@ -221,7 +216,7 @@ impl Watcher {
             return Some(seen.not_before - now);
         }
         seen.acted(now);
-        match put_back(&key, name, kernel, all) {
+        match put_back::<T>(&key, name, kernel, all) {
             Ok(()) => {
                 self.counts.restores += 1;
                 seen.state = State::Kept;
@@ -243,12 +238,12 @@ impl Watcher {
     }
 }
 
-fn put_back(key: &Key, name: &str, kernel: &mut Routes, all: &Table) -> Result<(), String> {
+fn put_back<T: Tool>(key: &Key, name: &str, kernel: &mut Routes, all: &Table) -> Result<(), String> {
     let Some(route) = all.find(key) else { return Err("it is gone".into()) };
     // It may be another's by now: one that router advertisements keep must not be changed.
-    enable::check(route, all).map_err(|failure| failure.to_string())?;
-    let control = Control { name: Some(name.to_owned()), ..route.control() };
-    kernel.replace(&route.with(&control)).map_err(|error| error.to_string())
+    enable::check::<T>(route, all).map_err(|failure| failure.to_string())?;
+    let setting = route.setting::<T::Setting>().named(name);
+    kernel.replace(&route.with(&setting)).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use rustix::{
 use std::{
     cmp::Reverse,
     collections::HashMap,
+    fmt::Debug,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     time::Duration,
@@ -38,7 +39,6 @@ const RTM_F_CLONED: u32 = 0x200;
 const RTPROT_RA: u8 = 9;
 const RTAX_LOCK: u16 = 1;
 const RTAX_MTU: u16 = 2;
-const RTAX_CC_ALGO: u16 = 16;
 /// Attributes of an acknowledgement: the kernel's words for what it refuses.
 const NLMSGERR_ATTR_MSG: u16 = 1;
 const NLM_F_ACK_TLVS: u16 = 0x200;
@@ -53,7 +53,7 @@ const TRIES: usize = 5;
 pub const FAMILIES: [u8; 2] = [libc::AF_INET as u8, libc::AF_INET6 as u8];
 
 /// Attributes one after another: type and content.
-fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(rest.get(..2)?.try_into().ok()?));
         let kind = u16::from_ne_bytes(rest.get(2..4)?.try_into().ok()?) & libc::NLA_TYPE_MASK as u16;
@@ -71,7 +71,8 @@ fn push(message: &mut Vec<u8>, kind: u16, content: &[u8]) {
     message.resize(message.len().next_multiple_of(4), 0);
 }
 
-fn number(content: &[u8]) -> Option<u32> {
+/// The number of 32 bits that a content begins with.
+pub fn number(content: &[u8]) -> Option<u32> {
     Some(u32::from_ne_bytes(content.get(..4)?.try_into().ok()?))
 }
 
@@ -86,13 +87,80 @@ pub struct Key {
     priority: u32,
 }
 
-/// A route's congestion control, and whether applications may choose another.
+/// Attributes of a route's metrics (`RTA_METRICS`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Control {
-    /// Its name, if the route has one.
-    pub name: Option<String>,
-    /// They may not.
-    pub lock: bool,
+pub struct Metrics {
+    list: Vec<(u16, Vec<u8>)>,
+    /// A bit of each attribute that sockets may not choose for themselves.
+    locks: u32,
+}
+
+fn bit(kind: u16) -> u32 {
+    1_u32.checked_shl(kind.into()).unwrap_or(0)
+}
+
+impl Metrics {
+    fn new(content: &[u8]) -> Self {
+        let mut metrics = Self::default();
+        for (kind, content) in attributes(content) {
+            match kind {
+                RTAX_LOCK => metrics.locks = number(content).unwrap_or(0),
+                _ => metrics.list.push((kind, content.to_owned())),
+            }
+        }
+        metrics
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut content = Vec::new();
+        self.list.iter().for_each(|(kind, one)| push(&mut content, *kind, one));
+        if self.locks != 0 {
+            push(&mut content, RTAX_LOCK, &self.locks.to_ne_bytes());
+        }
+        content
+    }
+
+    /// The content of an attribute.
+    pub fn get(&self, kind: u16) -> Option<&[u8]> {
+        self.list.iter().find(|(known, _)| *known == kind).map(|(_, content)| &content[..])
+    }
+
+    /// Puts an attribute in the place of the one that is there, or takes that away.
+    pub fn set(&mut self, kind: u16, content: Option<Vec<u8>>) {
+        self.list.retain(|(known, _)| *known != kind);
+        self.list.extend(content.map(|content| (kind, content)));
+    }
+
+    /// Whether sockets may not choose this attribute for themselves.
+    pub fn is_locked(&self, kind: u16) -> bool {
+        self.locks & bit(kind) != 0
+    }
+
+    /// Says whether they may not.
+    pub fn lock(&mut self, kind: u16, lock: bool) {
+        self.locks = self.locks & !bit(kind) | if lock { bit(kind) } else { 0 };
+    }
+}
+
+/// Part of a route's metrics.
+pub trait Setting: Clone + Default + PartialEq + Debug {
+    /// What it is, as messages name it: `congestion control`.
+    const KIND: &'static str;
+
+    /// That of a route.
+    fn read(metrics: &Metrics) -> Self;
+
+    /// Gives it to a route.
+    fn write(&self, metrics: &mut Metrics);
+
+    /// Its name, if the route has it.
+    fn name(&self) -> Option<String>;
+
+    /// The same with that name.
+    fn named(self, name: &str) -> Self;
+
+    /// As messages have it.
+    fn in_words(&self) -> String;
 }
 
 /// A route: `struct rtmsg` and its attributes.
@@ -163,23 +231,20 @@ impl Route {
         key.family == prefix.family() && key.destination.0 == prefix.length && is_same
     }
 
-    /// The congestion control that it names.
-    pub fn control(&self) -> Control {
-        let metrics = self.attribute(libc::RTA_METRICS).unwrap_or_default();
-        let find = |wanted| attributes(metrics).find(|(kind, _)| *kind == wanted).map(|(_, content)| content);
-        let name = find(RTAX_CC_ALGO).map(|name| {
-            let end = name.iter().position(|octet| *octet == 0).unwrap_or(name.len());
-            String::from_utf8_lossy(&name[..end]).into_owned()
-        });
-        let locks = find(RTAX_LOCK).and_then(number).unwrap_or(0);
-        Control { name, lock: locks & 1 << RTAX_CC_ALGO != 0 }
+    fn metrics(&self) -> Metrics {
+        Metrics::new(self.attribute(libc::RTA_METRICS).unwrap_or_default())
+    }
+
+    /// What a tool sets at it.
+    pub fn setting<S: Setting>(&self) -> S {
+        S::read(&self.metrics())
     }
 
     /// Whether it is as the other one, its state apart.
     pub fn is_as(&self, other: &Self) -> bool {
         // When it expires comes nearer by itself.
         let lasting = |route: &Self| {
-            let content = route.with(&route.control());
+            let content = route.message();
             let kept = attributes(&content[ROUTE..]).filter(|(kind, _)| *kind != RTA_EXPIRES);
             let kept: Vec<_> = kept.map(|(kind, content)| (kind, content.to_owned())).collect();
             (content[..ROUTE].to_owned(), kept)
@@ -189,9 +254,7 @@ impl Route {
 
     /// The MTU of the path, of a copy that the kernel keeps for what it has learned.
     pub fn learned_mtu(&self) -> Option<u32> {
-        attributes(self.attribute(libc::RTA_METRICS)?)
-            .find(|(kind, _)| *kind == RTAX_MTU)
-            .and_then(|(_, mtu)| number(mtu))
+        number(self.metrics().get(RTAX_MTU)?)
     }
 
     /// Whether the host that such a copy is about lies in this route.
@@ -211,25 +274,20 @@ impl Route {
             && (rest == 0 || is_same(whole, 0xff_u8 << (8 - rest)))
     }
 
-    /// The message that replaces this route by one with that congestion control.
-    pub fn with(&self, control: &Control) -> Vec<u8> {
-        let mut metrics = Vec::new();
-        let (bit, mut locks) = (1 << RTAX_CC_ALGO, 0);
-        for (kind, content) in attributes(self.attribute(libc::RTA_METRICS).unwrap_or_default()) {
-            match kind {
-                RTAX_CC_ALGO => {}
-                RTAX_LOCK => locks = number(content).unwrap_or(0) & !bit,
-                _ => push(&mut metrics, kind, content),
-            }
-        }
-        if let Some(name) = &control.name {
-            push(&mut metrics, RTAX_CC_ALGO, format!("{name}\0").as_bytes());
-        }
-        locks |= if control.lock { bit } else { 0 };
-        if locks != 0 {
-            push(&mut metrics, RTAX_LOCK, &locks.to_ne_bytes());
-        }
+    /// The message that replaces this route by one with that setting.
+    pub fn with<S: Setting>(&self, setting: &S) -> Vec<u8> {
+        let mut metrics = self.metrics();
+        setting.write(&mut metrics);
+        self.message_with(&metrics)
+    }
 
+    /// The message that makes it as it is.
+    pub fn message(&self) -> Vec<u8> {
+        self.message_with(&self.metrics())
+    }
+
+    fn message_with(&self, metrics: &Metrics) -> Vec<u8> {
+        let metrics = metrics.bytes();
         let mut message = self.0[..ROUTE].to_owned();
         let flags = self.flags() & CONFIGURED;
         message[8..ROUTE].copy_from_slice(&flags.to_ne_bytes());
@@ -333,6 +391,16 @@ pub struct Prefix {
 }
 
 impl Prefix {
+    /// Its first address.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// So many bits of which are its.
+    pub fn length(&self) -> u8 {
+        self.length
+    }
+
     fn family(&self) -> u8 {
         FAMILIES[usize::from(self.address.is_ipv6())]
     }
@@ -402,6 +470,15 @@ impl Changes {
             }
         }
     }
+}
+
+/// What the kernel lists of another kind than routes: the content of each message.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn list(kind: u16, request: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    let mut kernel = Routes::open().map_err(|failure| io::Error::other(failure.to_string()))?;
+    kernel.ask(kind, (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16, request)
 }
 
 /// A conversation with the kernel about the routes of this network namespace.

@@ -1,0 +1,246 @@
+//! The BPF programs: their pins, their maps, and what the kernel needs for them.
+//!
+//! ```text
+//! /sys/fs/bpf/onramp/NAMESPACE/     a folder of each network namespace (its cookie)
+//!     paths, prefixes, config, counters, bounds    maps
+//!     set_rate                                     the program that takes estimates of clocks
+//!     egress-DEVICE, ingress-DEVICE                links: without them nothing is held or told
+//! ```
+
+use crate::{
+    devices::Device,
+    layout::{Address, Config, Counters, Path, Prefix, Rate},
+};
+use hostctl::{
+    failure::{Failure, Outcome, While},
+    journal::namespace,
+    plain::Plain,
+};
+use libbpf_rs::{
+    Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder,
+    btf::{Btf, types},
+    libbpf_sys,
+};
+use std::{
+    ffi::CString,
+    fs,
+    os::{
+        fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
+    path::PathBuf,
+};
+
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/onramp.bpf.o"));
+/// Maps that are pinned.
+const MAPS: [&str; 5] = ["paths", "prefixes", "config", "counters", "bounds"];
+/// What libbpf's header says of `enum bpf_attach_type`.
+const SIDES: [(&str, &str, u32); 2] =
+    [("ingress", "report", libbpf_sys::BPF_TCX_INGRESS), ("egress", "depart", libbpf_sys::BPF_TCX_EGRESS)];
+
+/// What this kernel lacks, by its own description of itself; `None` if nothing.
+pub fn lacking() -> Option<String> {
+    let Ok(btf) = Btf::from_vmlinux() else {
+        return Some("this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)".into());
+    };
+    let socket = btf.type_by_name::<types::Struct<'_>>("tcp_sock")?;
+    let stamps = socket.iter().any(|member| member.name.is_some_and(|name| name == "tcp_usec_ts"));
+    (!stamps).then(|| "this kernel has no time stamps in microseconds (Linux 6.7)".into())
+}
+
+/// The folder of this network namespace's pins.
+pub fn folder() -> Outcome<PathBuf> {
+    Ok(PathBuf::from("/sys/fs/bpf/onramp").join(namespace()?))
+}
+
+/// What is attached in this network namespace.
+pub struct Loaded {
+    folder: PathBuf,
+}
+
+impl Loaded {
+    /// What is pinned; `None` if nothing is.
+    pub fn open() -> Outcome<Option<Self>> {
+        let folder = folder()?;
+        Ok(fs::metadata(folder.join("set_rate")).is_ok().then_some(Self { folder }))
+    }
+
+    /// The same, or why not.
+    pub fn needed() -> Outcome<Self> {
+        Self::open()?.ok_or_else(|| Failure::failed("On-Ramp is not loaded in this network namespace (onrampctl load)"))
+    }
+
+    /// Loads the programs and attaches them to devices. What a failure leaves is to be removed by the caller.
+    pub fn load(devices: &[Device], config: &Config) -> Outcome<Self> {
+        let folder = folder()?;
+        let doing = "cannot load the BPF programs";
+        let explained =
+            |error: libbpf_rs::Error| Failure::failed(format!("{doing}: {error}\n{}", hostctl::bpf::said()));
+        let open = ObjectBuilder::default().open_memory(OBJECT).map_err(explained)?;
+        let mut object = open.load().map_err(explained)?;
+        fs::create_dir_all(&folder).during(format!("cannot make {}", folder.display()))?;
+        for mut map in object.maps_mut() {
+            let name = map.name().to_string_lossy().into_owned();
+            if name == "config" {
+                map.update(&0_u32.to_ne_bytes(), config.bytes(), MapFlags::ANY)
+                    .during("cannot write the configuration")?;
+            }
+            if MAPS.contains(&name.as_str()) {
+                map.pin(folder.join(&name)).during(format!("cannot pin {name}"))?;
+            }
+        }
+        // Reports first: nothing is held that nobody tells of.
+        for (side, program, kind) in SIDES {
+            for device in devices {
+                attach(&object, program, kind, device, &folder.join(format!("{side}-{}", device.name)))?;
+            }
+        }
+        let rate = object.progs_mut().find(|program| program.name() == "set_rate");
+        let mut rate = rate.ok_or_else(|| Failure::failed(format!("{doing}: set_rate is missing")))?;
+        rate.pin(folder.join("set_rate")).during("cannot pin set_rate")?;
+        Ok(Self { folder })
+    }
+
+    /// Devices that programs are attached to.
+    pub fn devices(&self) -> Vec<String> {
+        let names = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let names = names.filter_map(|pin| Some(pin.file_name().to_str()?.strip_prefix("egress-")?.to_owned()));
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    /// Detaches the programs of one side.
+    pub fn detach(&self, side: &str) -> Outcome {
+        for pin in fs::read_dir(&self.folder).during("cannot list pins")?.flatten() {
+            if pin.file_name().as_bytes().starts_with(format!("{side}-").as_bytes()) {
+                if let Ok(link) = Link::open(pin.path()) {
+                    let _ = link.detach();
+                }
+                fs::remove_file(pin.path()).during(format!("cannot remove {}", pin.path().display()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A map.
+    pub fn map(&self, name: &str) -> Outcome<MapHandle> {
+        MapHandle::from_pinned_path(self.folder.join(name)).during(format!("cannot open {name}"))
+    }
+
+    /// The configuration in use.
+    pub fn config(&self) -> Outcome<Config> {
+        let bytes = self.map("config")?.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read config")?;
+        bytes.and_then(|bytes| Config::read(&bytes)).ok_or_else(other_version)
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> Outcome<Counters> {
+        let cpus =
+            self.map("counters")?.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read counters")?;
+        Ok(Counters::sum(&cpus.unwrap_or_default()))
+    }
+
+    /// Destinations that packets are held for.
+    pub fn prefixes(&self) -> Outcome<Vec<Prefix>> {
+        Ok(self.map("prefixes")?.keys().filter_map(|key| Prefix::read(&key)).collect())
+    }
+
+    /// Packets to these are held from now on.
+    pub fn hold(&self, prefixes: &[Prefix]) -> Outcome {
+        let map = self.map("prefixes")?;
+        for (done, prefix) in prefixes.iter().enumerate() {
+            if let Err(error) = map.update(prefix.bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY) {
+                self.release(&prefixes[..done])?;
+                return Err(error).during(format!("cannot hold packets to {}", prefix.describe()));
+            }
+        }
+        Ok(())
+    }
+
+    /// And to these no more: paths that are known are forgotten.
+    pub fn release(&self, prefixes: &[Prefix]) -> Outcome {
+        let map = self.map("prefixes")?;
+        for prefix in prefixes {
+            // Of one that is not there the kernel says so.
+            let _ = map.delete(prefix.bytes());
+        }
+        let (paths, left) = (self.map("paths")?, self.prefixes()?);
+        for key in paths.keys().collect::<Vec<_>>() {
+            let address = Address::read(&key);
+            if address.is_some_and(|address| !left.iter().any(|prefix| prefix.covers(&address))) {
+                let _ = paths.delete(&key);
+            }
+        }
+        Ok(())
+    }
+
+    /// All paths.
+    pub fn paths(&self) -> Outcome<Vec<(Address, Path)>> {
+        let map = self.map("paths")?;
+        let mut paths = Vec::new();
+        for key in map.keys() {
+            // It may have gone meanwhile.
+            let Some(value) = map.lookup(&key, MapFlags::LOCK).during("cannot read paths")? else { continue };
+            let address = Address::read(&key).ok_or_else(other_version)?;
+            paths.push((address, Path::read(&value).ok_or_else(other_version)?));
+        }
+        paths.sort_by_key(|(address, _)| *address);
+        Ok(paths)
+    }
+
+    /// Tells a path the rate of its peer's clock.
+    pub fn set_rate(&self, rate: &Rate) -> Outcome {
+        let doing = "cannot tell the rate of a clock";
+        let program = libbpf_rs::Program::fd_from_pinned_path(self.folder.join("set_rate")).during(doing)?;
+        let mut context = rate.bytes().to_vec();
+        let mut options = libbpf_sys::bpf_test_run_opts {
+            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+            ctx_in: context.as_mut_ptr().cast(),
+            ctx_size_in: context.len() as u32,
+            ..Default::default()
+        };
+        // SAFETY: the descriptor is open, and the structure points to a buffer of the size that it names.
+        let refused = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
+        if refused != 0 {
+            return Err(std::io::Error::last_os_error()).during(doing);
+        }
+        Ok(())
+    }
+}
+
+fn other_version() -> Failure {
+    Failure::failed("another version of onrampctl has loaded On-Ramp; onrampctl unload, onrampctl load")
+}
+
+/// Attaches a program and pins the link, which keeps it attached.
+fn attach(object: &Object, program: &str, kind: u32, device: &Device, pin: &std::path::Path) -> Outcome {
+    let doing = format!("cannot attach to {}", device.name);
+    let found = object.progs().find(|one| one.name() == program);
+    let found = found.ok_or_else(|| Failure::failed(format!("{doing}: {program} is missing")))?;
+    let (program, index) = (found.as_fd().as_raw_fd(), device.index as i32);
+    // SAFETY: the descriptor is open; no options is what a null pointer says.
+    let link = unsafe { libbpf_sys::bpf_link_create(program, index, kind, std::ptr::null()) };
+    if link < 0 {
+        return Err(std::io::Error::last_os_error()).during(doing);
+    }
+    // SAFETY: it was just made, and is nobody else's.
+    let link = unsafe { OwnedFd::from_raw_fd(link) };
+    let path = CString::new(pin.as_os_str().as_bytes()).during(&doing)?;
+    // SAFETY: the descriptor is open, the path a string of C.
+    if unsafe { libbpf_sys::bpf_obj_pin(link.as_raw_fd(), path.as_ptr()) } != 0 {
+        return Err(std::io::Error::last_os_error()).during(format!("cannot pin {}", pin.display()));
+    }
+    Ok(())
+}
+
+/// Removes the pins of this network namespace, and with them what is attached.
+pub fn remove() -> Outcome {
+    let folder = folder()?;
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).during(format!("cannot remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,79 @@
+//! `onrampctl enable` and `disable`: routes whose connections stamp in microseconds, and to whose destinations packets are held.
+
+use crate::{
+    arguments,
+    bpf::Loaded,
+    layout::Prefix,
+    probe,
+    stamps::{NAME, OnRamp},
+};
+use hostctl::{
+    Tool as _, complain,
+    enable::Request,
+    failure::{Failure, Outcome},
+    journal::Watch,
+    lock, netlink, rollback, say, view,
+};
+
+/// What packets are held for, by the routes as they were typed.
+fn prefixes(routes: &[String]) -> Outcome<Vec<Prefix>> {
+    let mut prefixes = Vec::new();
+    for text in routes {
+        let typed = netlink::Prefix::parse(text)?;
+        prefixes.extend(typed.iter().map(|prefix| Prefix::new(prefix.address(), prefix.length())));
+    }
+    Ok(prefixes)
+}
+
+/// Sets the attributes of routes, and holds packets to their destinations.
+pub fn enable(arguments: &arguments::Enable) -> Outcome {
+    let request = Request::new(&arguments.routes, &arguments.table, arguments.watch)?;
+    let prefixes = prefixes(&arguments.routes)?;
+    view::root()?;
+    let registered = OnRamp::registered()?;
+    let loaded = if arguments.stamps_only { None } else { Some(Loaded::needed()?) };
+    for peer in &arguments.peer {
+        let unit = probe::ask(*peer)?;
+        if unit != probe::Unit::Microseconds {
+            return Err(Failure::failed(format!(
+                "{peer} {unit}: it would take what this host stamps for old after 36 minutes of idleness, and drop it; there first, \
+                 `onrampctl enable --stamps-only` of the route to this host"
+            )));
+        }
+    }
+    let _lock = lock::hold::<OnRamp>()?;
+    let given_back = rollback::give_back_due::<OnRamp>();
+    let finally = || loaded.as_ref().map_or(Ok(()), |loaded| loaded.hold(&prefixes));
+    let done = request.enable::<OnRamp>(NAME, &registered, finally)?;
+    // All is done before any of it is said: a reader may go away.
+    given_back.iter().chain(&done.said).for_each(|line| say!("{line}"));
+    match &loaded {
+        None => say!("nothing is held from here; connections that are open keep their stamps"),
+        Some(loaded) => {
+            say!("packets are held on {}; connections that are open keep their stamps", loaded.devices().join(", "))
+        }
+    }
+    done.warnings.iter().for_each(|line| complain!("{line}"));
+    Ok(())
+}
+
+/// Packets to the destinations of routes are held no more, and the routes get back what they had.
+pub fn disable(arguments: &arguments::Disable) -> Outcome {
+    // As they would be enabled, so that the same is accepted.
+    Request::new(&arguments.routes, "main", Watch::Restore)?;
+    let prefixes = prefixes(&arguments.routes)?;
+    view::root()?;
+    let _lock = lock::hold::<OnRamp>()?;
+    let known = Loaded::open()?;
+    if let Some(loaded) = &known {
+        loaded.release(&prefixes)?;
+    }
+    let typed: Vec<netlink::Prefix> =
+        arguments.routes.iter().map(|text| netlink::Prefix::parse(text)).collect::<Outcome<Vec<_>>>()?.concat();
+    let report = rollback::some::<OnRamp>(|route| typed.iter().any(|prefix| route.leads_to(prefix)))?;
+    if report.said.is_empty() && report.failures.is_empty() {
+        return Err(Failure::input(format!("found no route {} that is enabled", arguments.routes.join(", "))));
+    }
+    report.said.iter().for_each(|line| say!("{line}"));
+    report.outcome()
+}

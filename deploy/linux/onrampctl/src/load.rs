@@ -1,0 +1,91 @@
+//! `onrampctl load` and `unload`.
+
+use crate::{
+    arguments,
+    bpf::{self, Loaded},
+    configuration::{self, Setting},
+    devices::Device,
+    layout::Config,
+    stamps::OnRamp,
+};
+use hostctl::{
+    failure::{Failure, Outcome, While},
+    lock, rollback, say, view,
+};
+use std::{fs, thread, time::Duration};
+
+/// Bits of a full Ethernet frame with what stands around it.
+const FRAME: u64 = 1_538 * 8;
+
+/// Loads On-Ramp and attaches it. Nothing is held before a route is enabled.
+pub fn load(arguments: &arguments::Load) -> Outcome {
+    let settings = settings(arguments)?;
+    view::root()?;
+    let devices = arguments.devices.iter().map(|name| Device::find(name)).collect::<Outcome<Vec<_>>>()?;
+    if let Some(lacking) = bpf::lacking() {
+        return Err(Failure::failed(lacking));
+    }
+    let config = config(&devices, &settings)?;
+    for device in &devices {
+        if let Some(lacking) = device.lacking()? {
+            return Err(Failure::failed(lacking));
+        }
+    }
+    let _lock = lock::hold::<OnRamp>()?;
+    if Loaded::open()?.is_some() {
+        return Err(Failure::failed("On-Ramp is loaded already (onrampctl status, onrampctl unload)"));
+    }
+    if !hostctl::bpf::is_mounted() {
+        view::may_mount("On-Ramp")?;
+        hostctl::bpf::mount()?;
+    }
+    // Of a load that did not end.
+    bpf::remove()?;
+    if let Err(failure) = Loaded::load(&devices, &config) {
+        let _ = bpf::remove();
+        return Err(failure);
+    }
+    rollback::give_back_due::<OnRamp>().iter().for_each(|line| say!("{line}"));
+    say!("On-Ramp is attached to {}: onrampctl enable ROUTE holds packets", arguments.devices.join(", "));
+    Ok(())
+}
+
+fn settings(arguments: &arguments::Load) -> Outcome<Vec<Setting>> {
+    let mut settings = Vec::new();
+    if let Some(path) = &arguments.config {
+        let name = path.display().to_string();
+        let text = fs::read_to_string(path).map_err(|error| Failure::input(format!("cannot read {name}: {error}")))?;
+        settings = configuration::parse(&name, &text)?;
+    }
+    for given in &arguments.set {
+        settings.push(configuration::one("--set", given)?);
+    }
+    // All of it is checked before anything is looked up.
+    configuration::resolve(configuration::defaults(), &settings)?;
+    Ok(settings)
+}
+
+/// The time between full frames at an eighth of the fastest device's rate, unless it is set.
+fn config(devices: &[Device], settings: &[Setting]) -> Outcome<Config> {
+    let mut start = configuration::defaults();
+    if let Some(megabits) = devices.iter().filter_map(Device::megabits).max() {
+        start.reference = u32::try_from(8 * FRAME * 1_000 / u64::from(megabits)).unwrap_or(start.reference).max(1);
+    }
+    configuration::resolve(start, settings)
+}
+
+/// Detaches it. What is held leaves first.
+pub fn unload() -> Outcome {
+    view::root()?;
+    let _lock = lock::hold::<OnRamp>()?;
+    let given_back = rollback::give_back_due::<OnRamp>();
+    let loaded = Loaded::needed()?;
+    let longest = loaded.config().map_or(0, |config| config.max_hold);
+    loaded.detach("egress").during("cannot detach")?;
+    // Their stamps are ahead of time, and whatever is sent before they leave would be older than they are.
+    thread::sleep(Duration::from_nanos(longest.into()));
+    bpf::remove()?;
+    given_back.iter().for_each(|line| say!("{line}"));
+    say!("On-Ramp is detached; routes keep their attributes until onrampctl rollback");
+    Ok(())
+}

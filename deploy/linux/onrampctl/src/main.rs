@@ -1,0 +1,48 @@
+//! `onrampctl`: On-Ramp on this host. Loads its BPF programs, says to which destinations packets are held, and watches them.
+
+mod arguments;
+mod bpf;
+mod clocks;
+mod configuration;
+mod devices;
+mod enable;
+mod layout;
+mod load;
+mod metrics;
+mod probe;
+mod rollback;
+mod stamps;
+mod status;
+mod top;
+mod watch;
+
+use arguments::{Cli, Command};
+use clap::Parser;
+use hostctl::failure::Failure;
+use std::{io::Write as _, process::ExitCode};
+
+fn main() -> ExitCode {
+    hostctl::bpf::silence();
+    let (name, outcome) = match Cli::parse().command {
+        Command::Load(arguments) => ("load", load::load(&arguments)),
+        Command::Unload => ("unload", load::unload()),
+        Command::Enable(arguments) => ("enable", enable::enable(&arguments)),
+        Command::Disable(arguments) => ("disable", enable::disable(&arguments)),
+        Command::Probe(arguments) => ("probe", probe::probe(&arguments)),
+        Command::Status(arguments) => ("status", status::status(&arguments)),
+        Command::Top(arguments) => ("top", top::top(&arguments)),
+        Command::Rollback => ("rollback", rollback::rollback()),
+        Command::Watch => ("watch", watch::watch()),
+        Command::Metrics(arguments) => ("metrics", metrics::metrics(&arguments)),
+    };
+    let (message, code) = match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Failed(message)) => (message, 1),
+        Err(Failure::BadInput(message)) => (message, 2),
+    };
+    for line in message.lines() {
+        // Without a reader there is only the exit code.
+        let _ = writeln!(std::io::stderr(), "onrampctl {name}: {line}");
+    }
+    ExitCode::from(code)
+}

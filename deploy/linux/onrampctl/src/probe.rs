@@ -1,0 +1,177 @@
+//! `onrampctl probe`: in which unit a peer stamps towards this host.
+//!
+//! Each end chooses its unit by its own route, and tells nobody (Linux 6.7). It shows in how fast its stamps grow: from the
+//! handshake's to that of the acknowledgement of our FIN.
+
+use crate::arguments;
+use hostctl::{
+    failure::{Failure, Outcome, While},
+    say, view,
+};
+use std::{
+    fmt, io,
+    net::{IpAddr, Shutdown, SocketAddr, TcpStream},
+    os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// So long a connection may take, and an answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Between the two stamps: long for microseconds, a few of milliseconds.
+const BETWEEN: Duration = Duration::from_millis(100);
+/// RFC 7323, 3.2.
+const TIME_STAMPS: u8 = 8;
+
+/// A unit of stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// RTAX_FEATURE_TCP_USEC_TS of the peer's route.
+    Microseconds,
+    /// As Linux does without.
+    Milliseconds,
+    /// Of another clock.
+    Other,
+    /// It does not stamp.
+    None,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Microseconds => "stamps in microseconds",
+            Self::Milliseconds => "stamps in milliseconds",
+            Self::Other => "stamps in a unit that is neither microseconds nor milliseconds",
+            Self::None => "does not stamp (net.ipv4.tcp_timestamps = 0 at one end)",
+        })
+    }
+}
+
+/// Asks a peer and says what it does.
+pub fn probe(arguments: &arguments::Probe) -> Outcome {
+    view::root()?;
+    let unit = ask(arguments.peer)?;
+    say!("{} {unit}", arguments.peer);
+    if unit == Unit::Microseconds { Ok(()) } else { Err(Failure::failed("On-Ramp needs stamps in microseconds")) }
+}
+
+/// One connection that says nothing.
+pub fn ask(peer: SocketAddr) -> Outcome<Unit> {
+    let doing = format!("cannot probe {peer}");
+    let packets = listen().during(&doing)?;
+    let stream = TcpStream::connect_timeout(&peer, PATIENCE).during(&doing)?;
+    let own = stream.local_addr().during(&doing)?.port();
+    thread::sleep(BETWEEN);
+    stream.shutdown(Shutdown::Write).during(&doing)?;
+    let deadline = Instant::now() + PATIENCE;
+    let mut first: Option<(u32, Instant)> = None;
+    let mut buffer = [0; 256];
+    let mut is_answered = false;
+    while Instant::now() < deadline {
+        // SAFETY: the descriptor is open, and the kernel writes at most as much as the buffer has.
+        let length = unsafe { libc::recv(packets.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        let Some(segment) = usize::try_from(length).ok().and_then(|length| segment(&buffer[..length])) else {
+            continue;
+        };
+        if segment.source != (peer.ip(), peer.port()) || segment.destination_port != own {
+            continue;
+        }
+        is_answered = true;
+        let Some(stamp) = segment.stamp else { return Ok(Unit::None) };
+        // What came before is read late: the handshake's stamp is as old as the pause.
+        let (start, at) = *first.get_or_insert((stamp, Instant::now() - BETWEEN));
+        if stamp != start {
+            let passed = at.elapsed().as_micros() as f64;
+            let ratio = f64::from(stamp.wrapping_sub(start)) / passed;
+            return Ok(match ratio {
+                0.5..2.0 => Unit::Microseconds,
+                0.000_5..0.002 => Unit::Milliseconds,
+                _ => Unit::Other,
+            });
+        }
+    }
+    if is_answered { Ok(Unit::Other) } else { Err(Failure::failed(format!("{doing}: no packet of it was seen here"))) }
+}
+
+/// Packets of all devices of this network namespace, without their link's header.
+fn listen() -> io::Result<OwnedFd> {
+    let every = (libc::ETH_P_ALL as u16).to_be();
+    // SAFETY: plain numbers.
+    let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, i32::from(every)) };
+    if socket < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was just made, and is nobody else's.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let patience = libc::timeval { tv_sec: 0, tv_usec: 100_000 };
+    // SAFETY: the option takes such a structure.
+    let refused = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVTIMEO,
+            (&raw const patience).cast(),
+            size_of_val(&patience) as libc::socklen_t,
+        )
+    };
+    if refused == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What is read of a packet.
+#[derive(Debug, PartialEq, Eq)]
+struct Segment {
+    source: (IpAddr, u16),
+    destination_port: u16,
+    stamp: Option<u32>,
+}
+
+/// Of TCP directly behind IP; of SYN and later.
+fn segment(packet: &[u8]) -> Option<Segment> {
+    let (source, tcp): (IpAddr, &[u8]) = match packet.first()? >> 4 {
+        4 if *packet.get(9)? == libc::IPPROTO_TCP as u8 => {
+            let octets = <[u8; 4]>::try_from(packet.get(12..16)?).ok()?;
+            (octets.into(), packet.get(usize::from(packet[0] & 15) * 4..)?)
+        }
+        6 if *packet.get(6)? == libc::IPPROTO_TCP as u8 => {
+            let octets = <[u8; 16]>::try_from(packet.get(8..24)?).ok()?;
+            (octets.into(), packet.get(40..)?)
+        }
+        _ => return None,
+    };
+    let port = |at: usize| Some(u16::from_be_bytes(tcp.get(at..at + 2)?.try_into().ok()?));
+    let mut options = tcp.get(20..usize::from(tcp.get(12)? >> 4) * 4)?;
+    let mut stamp = None;
+    while let Some((&kind, rest)) = options.split_first() {
+        match kind {
+            0 => break,
+            1 => options = rest,
+            _ => {
+                let length = usize::from(*rest.first()?);
+                if kind == TIME_STAMPS {
+                    stamp = Some(u32::from_be_bytes(options.get(2..6)?.try_into().ok()?));
+                }
+                options = options.get(length.max(2)..).unwrap_or(&[]);
+            }
+        }
+    }
+    Some(Segment { source: (source, port(0)?), destination_port: port(2)?, stamp })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_found_behind_other_options() {
+        let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        packet.extend([0, 80, 0x9c, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0xa0, 0x12, 0, 0, 0, 0, 0, 0]);
+        packet.extend([2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 1, 2, 0, 0, 0, 0, 1, 3, 3, 7]);
+        let found = segment(&packet).expect("a segment");
+        assert_eq!(found, Segment { source: ([10, 0, 0, 1].into(), 80), destination_port: 40_000, stamp: Some(258) });
+        // Cut anywhere, it is read or not, and nothing else.
+        assert!((0..packet.len()).all(|length| segment(&packet[..length]).is_none()));
+        // An option of no length.
+        packet[47] = 0;
+        assert_eq!(segment(&packet).map(|segment| segment.stamp), Some(Some(258)));
+    }
+}

@@ -1,0 +1,135 @@
+//! `onrampctl status`.
+
+use crate::{
+    arguments,
+    bpf::{self, Loaded},
+    configuration,
+    devices::Device,
+    layout::Counters,
+    stamps::OnRamp,
+};
+use hostctl::{
+    failure::{Outcome, While},
+    routes::{self, Enabled},
+    say, view, watch,
+};
+use serde::Serialize;
+use std::{collections::BTreeMap, fs};
+
+/// All there is to say of this network namespace.
+#[derive(Serialize)]
+pub struct Status {
+    /// What the kernel lacks.
+    pub lacking: Option<String>,
+    /// Devices that programs are attached to; `None` if On-Ramp is not loaded.
+    pub devices: Option<Vec<String>>,
+    /// The configuration in use.
+    pub config: BTreeMap<&'static str, String>,
+    /// Destinations that packets are held for.
+    pub holds: Vec<String>,
+    /// Addresses that packets went to.
+    pub paths: usize,
+    /// What was counted.
+    pub counters: Counters,
+    /// Routes that were enabled.
+    pub enabled: Enabled,
+    /// Whether `onrampctl watch` runs.
+    pub watched: bool,
+    /// What makes it less than it could be.
+    pub advice: Vec<String>,
+}
+
+/// Asks the kernel.
+pub fn gather() -> Outcome<Status> {
+    let loaded = Loaded::open()?;
+    let mut status = Status {
+        lacking: bpf::lacking(),
+        devices: None,
+        config: BTreeMap::new(),
+        holds: Vec::new(),
+        paths: 0,
+        counters: Counters::default(),
+        // A kernel without such stamps has no such routes.
+        enabled: if bpf::lacking().is_none() { routes::enabled::<OnRamp>()? } else { Enabled::default() },
+        watched: watch::is_watched::<OnRamp>(),
+        advice: Vec::new(),
+    };
+    if let Some(loaded) = loaded {
+        let devices = loaded.devices();
+        for name in &devices {
+            match Device::find(name).and_then(|device| device.lacking()) {
+                Ok(lacking) => status.advice.extend(lacking),
+                Err(failure) => status.advice.push(failure.to_string()),
+            }
+        }
+        status.devices = Some(devices);
+        status.config = configuration::describe(&loaded.config()?).into_iter().collect();
+        status.holds = loaded.prefixes()?.iter().map(|prefix| prefix.describe()).collect();
+        status.paths = loaded.map("paths").map(|map| libbpf_rs::MapCore::keys(&map).count())?;
+        status.counters = loaded.counters()?;
+        status.advice.extend(advice(&status.counters));
+    }
+    Ok(status)
+}
+
+/// What counters say.
+fn advice(counters: &Counters) -> Vec<String> {
+    let of = |wanted: &str| counters.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, count)| count);
+    let stamps = fs::read_to_string("/proc/sys/net/ipv4/tcp_timestamps").unwrap_or_default();
+    let mut advice = Vec::new();
+    if of("not_kept") > 0 {
+        advice.push(format!(
+            "{} packets were answered before they were to leave: something took them past fq, and nothing was held for 10 s each time",
+            of("not_kept")
+        ));
+    }
+    if of("zeroed") > of("reports") / 100 && of("zeroed") > 10 {
+        advice.push(
+            "many connections have stamps of their own: net.ipv4.tcp_timestamps = 2 at the receivers lets a new one know what the \
+             path's least delay is (Linux 7.0 and later)"
+                .into(),
+        );
+    }
+    if stamps.trim() == "0" {
+        advice.push("net.ipv4.tcp_timestamps = 0: no packet of this host is stamped, and none is held; 1 or 2".into());
+    }
+    if of("full") > 0 {
+        advice.push(format!("{} packets passed as there was no room for their address", of("full")));
+    }
+    advice
+}
+
+/// Prints what is loaded.
+pub fn status(arguments: &arguments::Status) -> Outcome {
+    view::root()?;
+    let status = gather()?;
+    if arguments.json {
+        say!("{}", serde_json::to_string_pretty(&status).during("cannot write")?);
+        return Ok(());
+    }
+    let list = |pairs: Vec<String>| pairs.join(", ");
+    match (&status.devices, &status.lacking) {
+        (None, None) => say!("On-Ramp: not loaded in this network namespace"),
+        (None, Some(lacking)) => say!("On-Ramp: not loaded: {lacking}"),
+        (Some(devices), _) => {
+            say!("On-Ramp: attached to {}", list(devices.clone()));
+            say!("  {}", list(status.config.iter().map(|(name, value)| format!("{name} = {value}")).collect()));
+            let holds =
+                if status.holds.is_empty() { "nothing (onrampctl enable)".into() } else { list(status.holds.clone()) };
+            say!("  packets are held to {holds}: {} addresses", status.paths);
+            say!("  {}", list(status.counters.iter().map(|(name, count)| format!("{name} {count}")).collect()));
+        }
+    }
+    let watched = if status.watched { "" } else { ", which nobody watches (onrampctl watch)" };
+    if status.enabled.routes > 0 {
+        say!("routes enabled: {}{watched}", status.enabled.routes);
+    }
+    for route in &status.enabled.drifted {
+        say!("route {route}: enabled, and has come back without{watched}");
+    }
+    for route in &status.enabled.due {
+        say!("route {route}: to be given back what it had");
+    }
+    status.advice.iter().for_each(|line| say!("advice: {line}"));
+    Ok(())
+}
