@@ -65,7 +65,7 @@ LANES = [
     Lane("python", "test", "scripts/python.sh", "packages release", "release"),
     Lane("fuzz", "test", "scripts/fuzz.sh 6", "debug", "debug", UNOPTIMISED),
     # `make test` has these among all tests.
-    Lane("deploy", "hosts", "cargo test --locked -p rig-traffic -p hostctl -p hostctl -p marimoctl -p onrampctl -p incast-quic", "debug", "debug"),
+    Lane("deploy", "hosts", "cargo test --locked -p rig-traffic -p hostctl -p marimoctl -p onrampctl -p incast-quic", "debug", "debug"),
     Lane("models", "test", "scripts/models.sh", "debug", "debug"),
     Lane("virtual-time", "test hosts", "rigs/virtual-time/run.sh --units", "packages"),
     Lane("vm", "test hosts", "rigs/vm/run.sh", "debug"),

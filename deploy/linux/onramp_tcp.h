@@ -31,7 +31,7 @@ typedef __INT32_TYPE__ onramp_s32;
  * No network of a datacenter delays by so much (us): the clock of one end has
  * been set, or its stamps begin elsewhere.
  */
-#define ONRAMP_APART 65536u
+#define ONRAMP_APART 262144u
 /* A connection whose stamps do so again and again are in another unit. */
 #define ONRAMP_ZEROS_MAX 3u
 /* Reports about what left longer ago are about nothing that still is (us). */

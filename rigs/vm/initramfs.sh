@@ -10,7 +10,7 @@ version=$(cat "$kernel/version")
 modules=$kernel/root/lib/modules/$version
 programs=(ip tc ss nstat nft ethtool)
 # The disk over which results leave, a disk that a Debian is on; queues, links, filters; the other senders that Marimo is compared with.
-wanted=(virtio_pci virtio_blk ext4 veth sch_htb sch_red sch_netem sch_tbf sch_ingress tcp_diag inet_diag nf_tables nft_quota
+wanted=(virtio_pci virtio_blk ext4 veth sch_htb sch_red sch_netem sch_tbf sch_fq sch_ingress af_packet tcp_diag inet_diag nf_tables nft_quota
     nft_objref tcp_dctcp tcp_bbr)
 
 root=$(mktemp -d "${out%/*}/root.XXXXXX")

@@ -2,14 +2,15 @@
 # Boots Debian's stock cloud kernel in QEMU's software emulation, loads tcp_marimo into it and plays an incast through
 # a queue that marks. The exit code is the verdict; what was counted stays below target/rigs/vm.
 # --congestion plays the same with a law of the kernel's own: what fails then too is the rig's fault.
-# usage: rigs/vm/run.sh [--faults [NAME,...]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]
+# --onramp: On-Ramp from its attachment to the way back, under CUBIC; not on 6.1, which has no stamps in microseconds.
+# usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=rigs/vm/vm.sh
 . rigs/vm/vm.sh
 
 usage() {
-    echo "run.sh: $1; usage: rigs/vm/run.sh [--faults [NAME,...]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]" >&2
+    echo "run.sh: $1; usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]" >&2
     exit 2
 }
 
@@ -28,6 +29,9 @@ while [ $# -gt 0 ]; do
             shift
         fi
         ;;
+    --onramp)
+        case=onramp seconds=600 processors=2 CONGESTION=cubic
+        ;;
     --kernel)
         [ $# -ge 2 ] || usage "--kernel needs a series"
         series=$2
@@ -43,7 +47,8 @@ while [ $# -gt 0 ]; do
     shift
 done
 case $series in 6.1 | 6.12 | 7.2 | newest) ;; *) usage "no kernel series '$series'" ;; esac
-case $CONGESTION in marimo | dctcp) ;; *) usage "no congestion control '$CONGESTION'" ;; esac
+case $case-$series in onramp-6.1) series=6.12 ;; esac
+case $CONGESTION in marimo | dctcp | cubic) ;; *) usage "no congestion control '$CONGESTION'" ;; esac
 
 tools
 alone
@@ -55,10 +60,12 @@ kernel=$("$rig/kernel.sh" "$series") || {
 }
 version=$(cat "$kernel/version")
 traffic
-if [ "$CONGESTION" = marimo ]; then
+if [ $case = onramp ]; then
+    tool onrampctl --bin onrampctl
+elif [ "$CONGESTION" = marimo ]; then
     module "$kernel"
     if [ $case = smoke ]; then
-        marimoctl
+        tool marimoctl --bin marimoctl --test lifecycle
     fi
 fi
 out=$built/$case-$series-$CONGESTION

@@ -69,19 +69,20 @@ traffic() {
     cp target/rigs/traffic/x86_64-unknown-linux-gnu/release/rig-traffic "$built/rig-traffic"
 }
 
-# marimoctl: what operators have beside the module. Where it cannot be built the guest goes without.
-marimoctl() {
-    local what="marimoctl beside the module"
+# tool NAME TARGETS...: what operators have, built as the rig of the BPF form and the tests build it. Where it cannot be built
+# the guest goes without.
+tool() {
+    local name=$1 what="$1 in a virtual machine"
+    shift
     scripts/debian.sh clang clang "$what"
     scripts/debian.sh pkg-config pkg-config "$what"
     [ -e /usr/include/libelf.h ] || scripts/debian.sh libelf.h libelf-dev "$what"
     [ -e /usr/include/zlib.h ] || scripts/debian.sh zlib.h zlib1g-dev "$what"
     if { command -v clang && command -v pkg-config && [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } >/dev/null
     then
-        # As the rig of the BPF form and the tests build it.
-        scripts/workspace.sh --tools-seen-to build --quiet --locked --bin marimoctl --test lifecycle
-        strip -o "$built/marimoctl" "${CARGO_TARGET_DIR:-target}/debug/marimoctl"
-        programs+=(marimoctl)
+        scripts/workspace.sh --tools-seen-to build --quiet --locked "$@"
+        strip -o "$built/$name" "${CARGO_TARGET_DIR:-target}/debug/$name"
+        programs+=("$name")
     fi
 }
 

@@ -24,6 +24,8 @@ const FEWEST: usize = 16;
 const ONE: f64 = (1_u64 << 30) as f64;
 /// What an estimate over some windows may be wrong: a few microseconds of noise in four seconds and more.
 const ERROR_PPM: f64 = 5.0;
+/// `ONRAMP_APART`, ns: a clock was set.
+const APART: u64 = 262_144_000;
 /// No clock is as wrong as that: the stamps are something else.
 const MOST_PPM: f64 = 900.0;
 
@@ -37,7 +39,7 @@ impl Clocks {
         // An anchor of another time is not to be compared with this one.
         let jumped = windows.back().is_some_and(|last| {
             let gap = bounds.window.upper_at.saturating_sub(last.window.upper_at);
-            gap > 60_000_000_000 || bounds.window.upper.abs_diff(last.window.upper) > 65_536_000
+            gap > 60_000_000_000 || bounds.window.upper.abs_diff(last.window.upper) > APART
         });
         if jumped {
             windows.clear();

@@ -5,7 +5,7 @@ use hostctl::{
     netlink::{self, attributes, number},
 };
 use rustix::net::netdevice::name_to_index;
-use std::{fs, os::unix::net::UnixDatagram};
+use std::os::{fd::AsRawFd as _, unix::net::UnixDatagram};
 
 /// `struct tcmsg`: family, device, handle, parent, information.
 const TCMSG: usize = 20;
@@ -13,7 +13,11 @@ const RTM_GETQDISC: u16 = 38;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_FQ_RATE_ENABLE: u16 = 5;
-const ARPHRD_ETHER: u32 = 1;
+/// `struct ifinfomsg`.
+const IFINFOMSG: usize = 16;
+/// `struct ethtool_cmd` and the command that fills it (`linux/ethtool.h`).
+const ETHTOOL_CMD: usize = 44;
+const ETHTOOL_GSET: u32 = 1;
 
 /// A network device.
 #[derive(Clone, Debug)]
@@ -39,20 +43,36 @@ impl Device {
         let index =
             name_to_index(socket, name).map_err(|_| Failure::input(format!("found no network device {name:?}")))?;
         let device = Self { name: name.into(), index };
-        if device.attribute("type") != Some(ARPHRD_ETHER) || name == "lo" {
+        if device.link()? != Some(libc::ARPHRD_ETHER) {
             return Err(Failure::input(format!("{name}: found another kind of link, allowed is Ethernet")));
         }
         Ok(device)
     }
 
-    fn attribute(&self, name: &str) -> Option<u32> {
-        // Also where no sysfs of this network namespace is mounted: then nothing is known.
-        fs::read_to_string(format!("/sys/class/net/{}/{name}", self.name)).ok()?.trim().parse().ok()
+    /// The kind of its link. By netlink, as a sysfs may be of another network namespace.
+    fn link(&self) -> Outcome<Option<u16>> {
+        let links = netlink::list(libc::RTM_GETLINK, &[0; IFINFOMSG]).during("cannot list network devices")?;
+        let own = links.iter().find(|link| link.get(4..).and_then(number) == Some(self.index));
+        Ok(own.and_then(|link| Some(u16::from_ne_bytes(link.get(2..4)?.try_into().ok()?))))
     }
 
     /// Its rate in Mbit/s; `None` if it does not say.
     pub fn megabits(&self) -> Option<u32> {
-        self.attribute("speed").filter(|rate| (1..=1_600_000).contains(rate))
+        let socket = UnixDatagram::unbound().ok()?;
+        let mut command = [0_u8; ETHTOOL_CMD];
+        command[..4].copy_from_slice(&ETHTOOL_GSET.to_ne_bytes());
+        // SAFETY: a structure of C for which zeroes are valid.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(self.name.bytes().take(libc::IFNAMSIZ - 1)) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = command.as_mut_ptr().cast();
+        // SAFETY: the request names a buffer of the size of what the kernel writes for this command.
+        if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) } != 0 {
+            return None;
+        }
+        let half = |at: usize| u32::from(u16::from_ne_bytes([command[at], command[at + 1]]));
+        Some(half(12) | half(28) << 16).filter(|rate| (1..=1_600_000).contains(rate))
     }
 
     fn disciplines(&self) -> Outcome<Vec<Discipline>> {

@@ -1,0 +1,140 @@
+# shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
+# On-Ramp by TCP's time stamps: four senders under CUBIC and a queue that holds 120 ms, without it, with it, and back.
+
+# ctl NODE COMMAND...: as an operator of that host. `ip netns exec` would hide where pins are.
+ctl() {
+    _host=$1
+    shift
+    nsenter "--net=/run/netns/incast-$_host" onrampctl "$@" >/out/said 2>&1
+    _done=$?
+    { echo "$_host: $* ($_done)" && cat /out/said; } >>/out/onrampctl
+    return $_done
+}
+# refused CODE WORDS NODE COMMAND...: with that exit code, and says so.
+refused() {
+    _code=$1 _words=$2
+    shift 2
+    ctl "$@"
+    [ $? -eq "$_code" ] && contains /out/said "$_words"
+}
+on_senders() {
+    _all_ok=0
+    for _s in 0 1 2 3; do
+        "$@" "$_s" || _all_ok=1
+    done
+    return $_all_ok
+}
+queue() { ip netns exec "incast-$3" tc qdisc replace dev port root "$1" $2; }
+with_fq() { ip netns exec "incast-$1" tc qdisc replace dev port root fq nopacing; }
+loads() { ctl "$1" load port --set max_hold=50ms; }
+unloads() { ctl "$1" unload; }
+enables() { ctl "$1" enable default --peer 10.9.200.2:7; }
+rolls_back() { ctl "$1" rollback; }
+routes_of() { ip -n "incast-$1" route show table all >>/out/routes; }
+all_routes() {
+    : >/out/routes
+    for _s in 0 1 2 3 r; do routes_of $_s; done
+    mv /out/routes "/out/routes-$1"
+}
+# counter NAME: of all senders.
+counter() {
+    _total=0
+    for _s in 0 1 2 3; do
+        _one=$(nsenter "--net=/run/netns/incast-$_s" onrampctl status --json | sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" | head -n 1)
+        _total=$((_total + ${_one:-0}))
+    done
+    echo $_total
+}
+# Octets that wait at the switch, ten times a second, until the file is gone.
+sample() {
+    touch /tmp/sampling
+    while [ -f /tmp/sampling ]; do
+        in_namespace incast-switch tc -s qdisc show dev to-r | sed -n '/^qdisc bfifo/,$s/.*backlog \([0-9]*\)\(K*\)b.*/\1\2/p' | sed 's/K$/000/'
+        sleep 0.1
+    done >"/out/backlog-$1"
+}
+# mean FILE: of the samples in which something waited.
+mean() { awk '$1 > 0 { s += $1; n++ } END { print n ? int(s / n) : 0 }' "$1"; }
+# measured NAME BYTES: plays while the queue is looked at.
+measured() {
+    sample "$1" &
+    _sampler=$!
+    play "$1" "$2"
+    rm /tmp/sampling
+    wait $_sampler
+    backlog=$(mean "/out/backlog-$1")
+}
+
+network 4
+bottleneck
+receiver cubic
+mount -t bpf bpf /sys/fs/bpf
+# Something that a probe can connect to.
+mkfifo /tmp/quiet
+in_namespace incast-r sh -c 'while true; do nc -l -p 7 <>/tmp/quiet >/dev/null; done' &
+listener=$!
+sleep 1
+all_routes before
+
+check "without fq it is not attached" refused 1 'noqueue, which keeps nothing: tc qdisc' 0 load port
+queue fq pacing 0
+check "nor to fq that paces sockets itself" refused 1 'would be taken for a queue' 0 load port
+check "fq without pacing" on_senders with_fq
+measured without 3000000
+intact
+before=$backlog
+check "it is attached to all senders" on_senders loads
+check "a peer that stamps in milliseconds is refused" refused 1 'stamps in milliseconds' 0 enable default --peer 10.9.200.2:7
+check "the receiver stamps in microseconds" ctl r enable default --stamps-only
+check "and then the senders, which hold" on_senders enables
+
+play few 10000
+intact
+check "what meets no queue is not held" [ "$(counter held)" = 0 ]
+measured with 3000000
+intact
+note "octets that wait at the switch, mean: $before without, $backlog with"
+check "the queue is less than half of what it was" [ $((2 * backlog)) -lt "$before" ]
+check "packets were held" [ "$(counter held)" -gt 20 ]
+check "all of them until they were to leave" [ "$(counter not_kept)" = 0 ]
+check "acknowledgements were reports" [ "$(counter reports)" -gt 1000 ]
+note "$(counter packets) packets, $(counter held) held, $(counter reports) reports, $(counter zeroed) stamps of their own, $(counter milliseconds) in milliseconds"
+nsenter --net=/run/netns/incast-0 onrampctl top --once >/out/top 2>&1
+note "$(tail -n 1 /out/top)"
+
+# One is detached and attached while data is on its way.
+plan /out/churn.csv 8000000
+traffic /out/churn.csv /out/churn-flows.csv &
+flood=$!
+turns=0
+while kill -0 $flood 2>/dev/null && [ $turns -lt 50 ]; do
+    unloads 0 && loads 0 && enables 0 || break
+    turns=$((turns + 1))
+done
+wait $flood
+check "detached and attached while data is on its way, all flows end intact" [ "$?$(sum ok /out/churn-flows.csv)" = 04 ]
+check "more than twice" [ $turns -gt 2 ]
+note "$turns times"
+
+# Whoever replaces fq takes the packets that it holds with it, as always; after that nothing is held.
+plan /out/replaced.csv 3000000
+traffic /out/replaced.csv /out/replaced-flows.csv &
+flood=$!
+sleep 1
+for sender in 0 1 2 3; do queue pfifo "" $sender; done
+wait $flood
+check "with fq replaced under way, all flows end intact" [ "$?$(sum ok /out/replaced-flows.csv)" = 04 ]
+check "and status says so" refused 0 'advice: port has pfifo, which keeps nothing' 0 status
+note "$(counter not_kept) packets were answered before they were to leave"
+
+check "the way back" on_senders rolls_back
+check "of the receiver, too" ctl r rollback
+all_routes after
+check "routes are as they were" cmp -s /out/routes-before /out/routes-after
+check "nothing is held any more" refused 0 'packets are held to nothing' 0 status
+check "it is detached" on_senders unloads
+check "and nothing is left of it" [ -z "$(ls /sys/fs/bpf/onramp/* 2>/dev/null)" ]
+play gone 1000000
+intact
+kill $listener
+for process in $(pidof nc); do kill "$process"; done
