@@ -259,11 +259,10 @@ onramp_path_depart(struct onramp_path *p, const struct onramp_tcp_config *c,
 	onramp_u64 when = queued;
 
 	p->packets++;
-	if (now >= p->stand_down) {
+	if (now >= p->stand_down)
 		when = onramp_release(&p->rule, &rule, now, queued);
-		/* In order; and no longer than it may be, whatever is before. */
-		when = onramp_sooner(onramp_later(when, p->last), most);
-	}
+	/* In order; and no longer than it may be, whatever is before. */
+	when = onramp_sooner(onramp_later(when, p->last), most);
 	onramp_on_release(&p->rule, &rule, when, queued);
 	p->last = when;
 	if (when > queued) {

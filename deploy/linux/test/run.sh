@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests of what Linux needs around Marimo: marimo_tcp.h alone (golden vectors of an independent oracle on every machine
-# at hand, nothing called from outside, small enough for BPF), then the module in user space, what tests must notice,
+# at hand, nothing called from outside, small enough for BPF), onramp_tcp.h by hand and at random, then the module in user space, what tests must notice,
 # and the kernel's style. The oracle makes the vectors here; what is committed is a sample, and the hash of the whole. A
 # lane whose tools are missing is skipped with one line; under CI=true that is a failure.
 # usage: run.sh [OUT]
@@ -165,6 +165,9 @@ else
 fi
 
 if has "$cc"; then
+    "$cc" -std=c99 -O2 -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover deploy/linux/test/onramp_tcp.c \
+        -o "$out/onramp_tcp"
+    "$out/onramp_tcp" || status=1
     deploy/linux/tcp_marimo/test/unit.sh "$out/unit" || status=1
     deploy/linux/tcp_marimo/test/sabotage.sh "$out/sabotage" || status=1
 else

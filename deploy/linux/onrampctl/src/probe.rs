@@ -12,6 +12,7 @@ use std::{
     fmt, io,
     net::{IpAddr, Shutdown, SocketAddr, TcpStream},
     os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
@@ -59,38 +60,60 @@ pub fn probe(arguments: &arguments::Probe) -> Outcome {
 pub fn ask(peer: SocketAddr) -> Outcome<Unit> {
     let doing = format!("cannot probe {peer}");
     let packets = listen().during(&doing)?;
-    let stream = TcpStream::connect_timeout(&peer, PATIENCE).during(&doing)?;
-    let own = stream.local_addr().during(&doing)?.port();
-    thread::sleep(BETWEEN);
-    stream.shutdown(Shutdown::Write).during(&doing)?;
-    let deadline = Instant::now() + PATIENCE;
-    let mut first: Option<(u32, Instant)> = None;
+    // Packets are read as they come, so that they are as old as they seem.
+    thread::scope(|scope| {
+        let (tell, own) = mpsc::channel();
+        let connection = scope.spawn(move || {
+            let stream = TcpStream::connect_timeout(&peer, PATIENCE)?;
+            let _ = tell.send(stream.local_addr()?.port());
+            thread::sleep(BETWEEN);
+            stream.shutdown(Shutdown::Write)
+        });
+        let seen = read(&packets, peer, &own);
+        connection.join().map_err(|_| Failure::failed(&doing))?.during(&doing)?;
+        match (seen.first(), seen.last()) {
+            (None, _) | (_, None) => Err(Failure::failed(format!("{doing}: no packet of it was seen here"))),
+            (Some((first, start)), Some((last, end))) => Ok(unit(*first, *last, *end - *start)),
+        }
+    })
+}
+
+/// The stamps of the peer's packets, and when they came, until one is of long enough after the first.
+fn read(packets: &OwnedFd, peer: SocketAddr, own: &mpsc::Receiver<u16>) -> Vec<(Option<u32>, Instant)> {
+    let deadline = Instant::now() + 2 * PATIENCE;
+    // The handshake's answer may be read before the connection knows its port.
+    let (mut port, mut seen): (_, Vec<(u16, Option<u32>, Instant)>) = (None, Vec::new());
     let mut buffer = [0; 256];
-    let mut is_answered = false;
     while Instant::now() < deadline {
         // SAFETY: the descriptor is open, and the kernel writes at most as much as the buffer has.
         let length = unsafe { libc::recv(packets.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-        let Some(segment) = usize::try_from(length).ok().and_then(|length| segment(&buffer[..length])) else {
-            continue;
+        let now = Instant::now();
+        let found = usize::try_from(length).ok().and_then(|length| segment(&buffer[..length]));
+        let found = found.filter(|segment| segment.source == (peer.ip(), peer.port()));
+        seen.extend(found.map(|segment| (segment.destination_port, segment.stamp, now)));
+        port = match (port, own.try_recv()) {
+            (None, Ok(port)) => Some(port),
+            // It failed: nothing more comes.
+            (None, Err(mpsc::TryRecvError::Disconnected)) => break,
+            (known, _) => known,
         };
-        if segment.source != (peer.ip(), peer.port()) || segment.destination_port != own {
-            continue;
-        }
-        is_answered = true;
-        let Some(stamp) = segment.stamp else { return Ok(Unit::None) };
-        // What came before is read late: the handshake's stamp is as old as the pause.
-        let (start, at) = *first.get_or_insert((stamp, Instant::now() - BETWEEN));
-        if stamp != start {
-            let passed = at.elapsed().as_micros() as f64;
-            let ratio = f64::from(stamp.wrapping_sub(start)) / passed;
-            return Ok(match ratio {
-                0.5..2.0 => Unit::Microseconds,
-                0.000_5..0.002 => Unit::Milliseconds,
-                _ => Unit::Other,
-            });
+        if let Some(port) = port {
+            seen.retain(|(destination, ..)| *destination == port);
+            if seen.first().is_some_and(|(.., first)| now - *first > BETWEEN / 2) && seen.len() > 1 {
+                break;
+            }
         }
     }
-    if is_answered { Ok(Unit::Other) } else { Err(Failure::failed(format!("{doing}: no packet of it was seen here"))) }
+    seen.into_iter().map(|(_, stamp, at)| (stamp, at)).collect()
+}
+
+fn unit(first: Option<u32>, last: Option<u32>, passed: Duration) -> Unit {
+    let (Some(first), Some(last)) = (first, last) else { return Unit::None };
+    match f64::from(last.wrapping_sub(first)) / passed.as_micros().max(1) as f64 {
+        0.5..2.0 => Unit::Microseconds,
+        0.000_5..0.002 => Unit::Milliseconds,
+        _ => Unit::Other,
+    }
 }
 
 /// Packets of all devices of this network namespace, without their link's header.
@@ -160,6 +183,14 @@ fn segment(packet: &[u8]) -> Option<Segment> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_unit_is_told_by_how_fast_stamps_grow() {
+        let after = |ticks: u32| unit(Some(u32::MAX - 7), Some(ticks.wrapping_sub(8)), Duration::from_millis(100));
+        assert_eq!(after(100_100), Unit::Microseconds);
+        assert_eq!((after(99), after(25), after(0)), (Unit::Milliseconds, Unit::Other, Unit::Other));
+        assert_eq!(unit(None, None, BETWEEN), Unit::None);
+    }
 
     #[test]
     fn a_stamp_is_found_behind_other_options() {

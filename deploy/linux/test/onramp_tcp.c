@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * onramp_tcp.h: cases that can be followed by hand, a model of a path with a
+ * clock of its own, and random calls, forged ones among them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../onramp_tcp.h"
+
+#define MS 1000000ull
+#define SECOND 1000000000ull
+#define HOLD (5 * MS)
+
+static int failed;
+
+#define CHECK(condition)                                                      \
+	do {                                                                  \
+		if (!(condition)) {                                           \
+			printf("onramp_tcp: line %d: %s\n", __LINE__, #condition); \
+			failed = 1;                                           \
+		}                                                             \
+	} while (0)
+
+static const struct onramp_tcp_config defaults = {
+	.rule = { .max_hold = HOLD, .quantum = 1, .small_quantum = 1,
+		  .beta = 49152, .reference = 9842, .gain = 16384, .step = 32768,
+		  .variant = ONRAMP_PAPER, .release = ONRAMP_PACED },
+	.floor = 50000,
+	.drift = 107374,
+};
+
+static unsigned long long seed = 1;
+
+static unsigned long long draw(void)
+{
+	/* Marsaglia, "Xorshift RNGs", 2003. */
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+/* The peer's clock: it began at another time and runs at another rate. */
+static onramp_u32 peer(onramp_u64 now, double ppm)
+{
+	return (onramp_u32)(987654321ull + now / 1000 +
+			    (long long)((double)now * ppm * 1e-9));
+}
+
+/* A packet that took so long, and whose acknowledgement took 50 us. */
+static enum onramp_reported answer(struct onramp_path *p,
+				   struct onramp_connection *n,
+				   const struct onramp_tcp_config *c,
+				   onramp_u64 sent, onramp_u64 delay, double ppm,
+				   struct onramp_window *closed)
+{
+	struct onramp_stamps s = { .now = sent + delay + 50000,
+				   .value = peer(sent + delay, ppm),
+				   .echo = (onramp_u32)(sent / 1000) };
+	enum onramp_reported reported = onramp_path_observe(p, n, c, &s, closed);
+
+	if (reported == ONRAMP_TOLD)
+		onramp_path_decide(p, c);
+	return reported;
+}
+
+static void by_hand(void)
+{
+	struct onramp_path p = { 0 };
+	struct onramp_connection n = { 0 }, other = { 0 };
+	struct onramp_window closed;
+	struct onramp_stamps late;
+	const struct onramp_tcp_config *c = &defaults;
+	onramp_u64 at = 3 * SECOND;
+
+	CHECK(onramp_tcp_config_valid(c));
+	/* The first packet is taken for one without a queue. */
+	CHECK(answer(&p, &n, c, at, 150000, 0, &closed) == ONRAMP_TOLD);
+	CHECK(p.delay == 0 && p.round_trip == 200001);
+	CHECK(p.threshold == 400002);
+	CHECK(onramp_path_depart(&p, c, at, at) == at);
+	/* A faster one shows that it was not; then both differ by what they do. */
+	answer(&p, &n, c, at + MS, 20000, 0, &closed);
+	CHECK(p.delay == 0 && p.round_trip == 70001);
+	answer(&p, &n, c, at + 2 * MS, 100000, 0, &closed);
+	/* Drift of 100 ppm in 1.1 ms is 110 ns; stamps are whole microseconds. */
+	CHECK(p.delay >= 79000 && p.delay <= 81000);
+	CHECK(onramp_path_depart(&p, c, at + 3 * MS, at + 3 * MS) == at + 3 * MS);
+	/* 400 us are 260 over the threshold of twice the round trip. */
+	answer(&p, &n, c, at + 4 * MS, 420000, 0, &closed);
+	CHECK(p.threshold == 140002 && p.delay > 398000 && p.delay < 402000);
+	CHECK(p.rule.pause_until > at + 4 * MS + 470000 + 250000);
+	CHECK(onramp_path_depart(&p, c, at + 5 * MS, at + 5 * MS) >= at + 5 * MS);
+
+	/* Another connection has stamps of its own, and its first packet is its zero. */
+	late = (struct onramp_stamps){ .now = at + 6 * MS, .value = 12345,
+				       .echo = (onramp_u32)((at + 5 * MS) / 1000) };
+	CHECK(onramp_path_observe(&p, &other, c, &late, &closed) == ONRAMP_ZEROED);
+	late.now += 100000;
+	late.echo += 90; /* 10 us less than before: it was not the fastest */
+	late.value += 80;
+	CHECK(onramp_path_observe(&p, &other, c, &late, &closed) == ONRAMP_TOLD);
+	CHECK(p.delay == 0);
+	/* Stamps that jump again and again are in another unit. */
+	for (int i = 0; i < 5; i++) {
+		late.value += 10000000;
+		onramp_path_observe(&p, &other, c, &late, &closed);
+	}
+	CHECK(onramp_path_observe(&p, &other, c, &late, &closed) == ONRAMP_IGNORED);
+
+	/* Too old to be about anything; and answered before it was to leave. */
+	late.echo -= 2000000;
+	CHECK(onramp_path_observe(&p, &n, c, &late, &closed) == ONRAMP_IGNORED);
+	late.echo = (onramp_u32)(late.now / 1000) + 10;
+	CHECK(onramp_path_observe(&p, &n, c, &late, &closed) == ONRAMP_NOT_KEPT);
+	answer(&p, &n, c, late.now, 900000, 0, &closed);
+	CHECK(onramp_path_depart(&p, c, late.now + MS, late.now + MS) == late.now + MS);
+}
+
+/* Largest and mean delay that is seen without a queue, after a second of 10 s. */
+static onramp_u32 largest(double ppm, int estimated)
+{
+	struct onramp_path p = { 0 };
+	struct onramp_connection n = { 0 };
+	struct onramp_window closed;
+	onramp_u32 most = 0;
+	int windows = 0;
+
+	for (onramp_u64 at = SECOND; at < 11 * SECOND; at += 100000) {
+		answer(&p, &n, &defaults, at, 20000, ppm, &closed);
+		windows += closed.upper_at != 0;
+		if (estimated && at == 2 * SECOND)
+			onramp_clock_estimated(&p.clock, at,
+					       (int)(ppm * 1073.741824), 5369);
+		if (at > 2 * SECOND && p.delay > most)
+			most = p.delay;
+	}
+	CHECK(windows >= 36 && windows <= 38);
+	return most;
+}
+
+static void clocks(void)
+{
+	/* Faster by what is allowed for, slower, and faster by more. */
+	CHECK(largest(90, 0) <= 2000);
+	CHECK(largest(-90, 0) <= 2000);
+	CHECK(largest(300, 0) > 1000000);
+	CHECK(largest(300, 1) <= 2000);
+}
+
+/* Whatever comes: no packet is kept longer than it may, or overtakes another. */
+static void forged(void)
+{
+	for (int run = 0; run < 400; run++) {
+		struct onramp_tcp_config c = defaults;
+		struct onramp_path p = { 0 };
+		struct onramp_connection n[3] = { { 0 } };
+		struct onramp_window closed;
+		onramp_u64 now = draw() >> (run % 40), newest = 0;
+
+		c.threshold = run % 3 ? (onramp_u32)(draw() % 1000000) : 0;
+		c.rule.variant = (onramp_u8)(draw() % 3);
+		c.rule.release = (onramp_u8)(draw() % 2);
+		now = now % (1ull << 62) + 1;
+		for (int call = 0; call < 3000; call++) {
+			struct onramp_stamps s;
+			onramp_u64 when;
+
+			now += draw() % 100 ? draw() % 200000 : draw() % (2 * SECOND);
+			s.now = now;
+			s.echo = (onramp_u32)(now / 1000) - (onramp_u32)(draw() % 1000);
+			s.value = s.echo + 777 + (onramp_u32)(draw() % 5000);
+			if (draw() % 20 == 0)
+				s.value = (onramp_u32)draw();
+			if (draw() % 500 == 0)
+				s.echo = (onramp_u32)draw();
+			if (onramp_path_observe(&p, &n[draw() % 3], &c, &s, &closed) ==
+			    ONRAMP_TOLD)
+				onramp_path_decide(&p, &c);
+			when = onramp_path_depart(&p, &c, now, now);
+			if (when < now || when > now + HOLD || when < newest) {
+				printf("onramp_tcp: run %d, call %d: a packet of %llu leaves at %llu, behind %llu\n",
+				       run, call, (unsigned long long)now,
+				       (unsigned long long)when,
+				       (unsigned long long)newest);
+				failed = 1;
+				return;
+			}
+			newest = when;
+		}
+	}
+}
+
+int main(void)
+{
+	by_hand();
+	clocks();
+	forged();
+	if (!failed)
+		printf("onramp_tcp: stamps, clocks and 1,200,000 random calls\n");
+	return failed;
+}
