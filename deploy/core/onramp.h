@@ -3,10 +3,10 @@
  * On-Ramp: when a packet may leave the edge. The hold rule of one flow, or of
  * all flows to one destination, in freestanding integer C.
  *
- * The simulator compiles this text. A kernel's BPF verifier takes it and a
- * 32-bit RISC-V core runs it, which test/run.sh shows with every vector; nothing
- * that holds packets on a host uses it yet. docs/onramp.md has the equations, and says what is published and what
- * is ours.
+ * The simulator compiles this text, and so do the programs that hold packets on
+ * a Linux host (deploy/linux/onramp). A 32-bit RISC-V core runs it, which
+ * test/run.sh shows with every vector. docs/onramp.md has the equations, and
+ * says what is published and what is ours.
  *
  * Numbers:
  *  - Times are nanoseconds of one clock of the sender that does not go back,

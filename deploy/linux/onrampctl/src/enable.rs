@@ -6,6 +6,7 @@ use crate::{
     layout::Prefix,
     probe,
     stamps::{NAME, OnRamp},
+    status,
 };
 use hostctl::{
     Tool as _, complain,
@@ -53,7 +54,7 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
             say!("packets are held on {}; connections that are open keep their stamps", loaded.devices().join(", "))
         }
     }
-    done.warnings.iter().for_each(|line| complain!("{line}"));
+    done.warnings.into_iter().chain(status::stamps()).for_each(|line| complain!("{line}"));
     Ok(())
 }
 
