@@ -41,6 +41,8 @@ typedef __INT32_TYPE__ onramp_s32;
 #define ONRAMP_RATE_MAX (1 << 20) /* about 1,000 ppm */
 /* Without an acknowledgement for so long a path begins anew (ns). */
 #define ONRAMP_IDLE 60000000000ull
+/* An estimate of rates is good for so long (ns). */
+#define ONRAMP_ESTIMATE 30000000000ull
 /* So long nothing is held on a path where nothing was kept (ns). */
 #define ONRAMP_STAND_DOWN 10000000000ull
 /* Length of a window (ns): 2^28, about a quarter of a second. */
@@ -54,12 +56,14 @@ typedef __INT32_TYPE__ onramp_s32;
  * @floor: where the path decides, the threshold is no lower than this (ns)
  * @drift: by how much the difference of the clocks may rise unnoticed while
  *	nobody estimates it (Q30)
+ * @drain: nothing more is held; what leaves stays behind what is
  */
 struct onramp_tcp_config {
 	struct onramp_config rule;
 	onramp_u32 threshold;
 	onramp_u32 floor;
 	onramp_u32 drift;
+	onramp_u32 drain;
 };
 
 /**
@@ -82,6 +86,7 @@ struct onramp_window {
  * struct onramp_clock - the peer's clock, as far as stamps tell
  * @since: when @least was (ns)
  * @least: the least difference (ns from @anchor)
+ * @estimated: when the rates were estimated (ns)
  * @anchor: the first difference (us, modulo 2^32)
  * @rate: how much faster the peer's clock runs, by an estimate (Q30)
  * @drift: by how much that may be too little (Q30); 0 without an estimate
@@ -89,6 +94,7 @@ struct onramp_window {
 struct onramp_clock {
 	onramp_u64 since;
 	onramp_s64 least;
+	onramp_u64 estimated;
 	onramp_u32 anchor;
 	onramp_s32 rate;
 	onramp_u32 drift;
@@ -183,7 +189,11 @@ static inline onramp_s64 onramp_moved(onramp_u64 elapsed, onramp_s64 rate)
 static inline onramp_s64 onramp_clock_least(const struct onramp_clock *k,
 					    onramp_u64 now, onramp_u32 drift)
 {
-	onramp_s64 rate = (onramp_s64)k->rate + (k->drift ? k->drift : drift);
+	onramp_s64 rate = k->rate;
+
+	/* Clocks are steered: an old estimate is none. */
+	rate += k->drift && now < k->estimated + ONRAMP_ESTIMATE ? k->drift :
+								  drift;
 
 	return k->least + onramp_moved(now > k->since ? now - k->since : 0, rate);
 }
@@ -201,6 +211,7 @@ static inline void onramp_clock_estimated(struct onramp_clock *k, onramp_u64 now
 	if (k->since == 0)
 		return;
 	/* What has passed is known better, too. */
+	k->estimated = now;
 	k->rate = rate;
 	k->drift = drift;
 	k->least = onramp_clock_least(k, now, drift);
@@ -259,7 +270,7 @@ onramp_path_depart(struct onramp_path *p, const struct onramp_tcp_config *c,
 	onramp_u64 when = queued;
 
 	p->packets++;
-	if (now >= p->stand_down)
+	if (now >= p->stand_down && !c->drain)
 		when = onramp_release(&p->rule, &rule, now, queued);
 	/* In order; and no longer than it may be, whatever is before. */
 	when = onramp_sooner(onramp_later(when, p->last), most);
@@ -305,23 +316,25 @@ onramp_path_observe(struct onramp_path *p, struct onramp_connection *n,
 		    const struct onramp_tcp_config *c,
 		    const struct onramp_stamps *s, struct onramp_window *closed)
 {
+	/* Who was first to look at the clock is not first to have the lock. */
+	onramp_u64 time = onramp_later(s->now, p->reported);
 	onramp_u32 now = (onramp_u32)(s->now / ONRAMP_MICROSECOND);
 	onramp_u32 ago = now - s->echo;
 	onramp_u32 difference = s->value - s->echo - n->zero;
 	struct onramp_clock *k = &p->clock;
 	onramp_u64 sent;
-	onramp_s64 at, least, delay;
+	onramp_s64 at, least, delay, most;
 
 	closed->upper_at = 0;
 	if (ago >= 0x80000000u) {
 		/* Stamps are cut to microseconds, so that this is no rounding. */
-		p->stand_down = s->now + ONRAMP_STAND_DOWN;
+		p->stand_down = time + ONRAMP_STAND_DOWN;
 		return ONRAMP_NOT_KEPT;
 	}
 	if (ago > ONRAMP_STALE || n->zeros > ONRAMP_ZEROS_MAX)
 		return ONRAMP_IGNORED;
 	sent = s->now - (onramp_u64)ago * ONRAMP_MICROSECOND;
-	if (k->since == 0 || s->now - p->reported > ONRAMP_IDLE) {
+	if (k->since == 0 || time - p->reported > ONRAMP_IDLE) {
 		/* The path may be another one by now, and the clocks have moved. */
 		k->least = 0;
 		k->rate = 0;
@@ -329,11 +342,11 @@ onramp_path_observe(struct onramp_path *p, struct onramp_connection *n,
 		p->window.upper_at = 0;
 		p->window.lower_at = 0;
 		p->round_trip = 0;
-		k->since = s->now;
+		k->since = time;
 		k->anchor = difference;
 	}
 	at = onramp_clock_at(k, difference);
-	least = onramp_clock_least(k, s->now, c->drift);
+	least = onramp_clock_least(k, time, c->drift);
 	delay = at - least;
 	if (delay > (onramp_s64)ONRAMP_APART * ONRAMP_MICROSECOND ||
 	    delay < -(onramp_s64)ONRAMP_APART * ONRAMP_MICROSECOND) {
@@ -346,26 +359,38 @@ onramp_path_observe(struct onramp_path *p, struct onramp_connection *n,
 		n->zero += onramp_micro(delay);
 		delay = 0;
 	} else if (delay <= 0) {
-		k->since = s->now;
+		k->since = time;
 		k->least = at;
 		delay = 0;
 	}
+	/* 0 is no round trip: as long as there is none the floor holds. */
+	if (p->round_trip == 0 || s->now - sent < p->round_trip)
+		p->round_trip = onramp_span(sent, s->now) | 1;
+	/*
+	 * A queue delays no more than it adds to the round trip, in which
+	 * holding is not. What is more is the clocks', or forged.
+	 */
+	most = (onramp_s64)onramp_span(sent, s->now) - p->round_trip + c->floor / 2;
+	if (delay > most) {
+		if (n->zeros == 0) {
+			k->since = time;
+			k->least = at - most;
+		}
+		delay = most;
+	}
 	if (n->zeros == 0) {
-		if (p->opened >> ONRAMP_WINDOW_BITS != s->now >> ONRAMP_WINDOW_BITS) {
+		if (p->opened >> ONRAMP_WINDOW_BITS != time >> ONRAMP_WINDOW_BITS) {
 			*closed = p->window;
 			p->window.upper_at = 0;
 			p->window.lower_at = 0;
-			p->opened = s->now;
+			p->opened = time;
 		}
 		onramp_window_add(p, s, sent, at,
 				  onramp_clock_at(k, s->value - now - n->zero));
 	}
 
-	/* 0 is no round trip: as long as there is none the floor holds. */
-	if (p->round_trip == 0 || s->now - sent < p->round_trip)
-		p->round_trip = onramp_span(sent, s->now) | 1;
 	p->reports++;
-	p->reported = s->now;
+	p->reported = time;
 	p->sent = sent;
 	p->delay = onramp_span(0, (onramp_u64)delay);
 	return ONRAMP_TOLD;

@@ -3,8 +3,8 @@
 #[path = "../hostctl/compile.rs"]
 mod compile;
 
-const HEADERS: [&str; 4] =
-    ["../bpf_marimo/bpf_marimo.h", "../bpf_marimo/kernel.h", "../marimo_tcp.h", "../../core/marimo.h"];
+const HEADERS: [&str; 5] =
+    ["../bpf_marimo/bpf_marimo.h", "../bpf_marimo/kernel.h", "../bpf.h", "../marimo_tcp.h", "../../core/marimo.h"];
 
 fn main() {
     println!("cargo:rerun-if-env-changed=INCAST_TREE");

@@ -116,6 +116,8 @@ static long (*const bpf_skb_set_tstamp)(struct __sk_buff *skb, u64 time,
 
 struct tcp_sock {
 	u32 snd_una;
+	u32 snd_nxt;
+	u32 rcv_nxt;
 	u32 tsoffset;
 	u8 tcp_usec_ts : 1;
 };

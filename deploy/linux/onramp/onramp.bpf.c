@@ -89,6 +89,13 @@ static u64 looked;
 			counted->what++;                                      \
 	} while (0)
 
+/* Packets that fq does not keep (linux/pkt_sched.h). */
+#define PRIORITIES 15u
+#define PRIORITY_CONTROL 7u
+/* No segment lies further from what is next (octets). */
+#define WINDOW_MAX (1u << 26)
+#define EEXIST 17
+
 #define TCP_FIN 1
 #define TCP_SYN 2
 #define TCP_RST 4
@@ -199,6 +206,7 @@ static ALWAYS_INLINE struct path *path_to(struct bpf_onramp_address *address,
 	struct path *path = bpf_map_lookup_elem(&paths, address);
 	struct bpf_onramp_prefix key = { .length = 128, .address = *address };
 	const struct zeroes *zeroes;
+	long error;
 
 	if (path)
 		return path;
@@ -207,10 +215,12 @@ static ALWAYS_INLINE struct path *path_to(struct bpf_onramp_address *address,
 	zeroes = bpf_map_lookup_elem(&fresh, &first);
 	if (!zeroes)
 		return 0;
-	if (bpf_map_update_elem(&paths, address, zeroes, BPF_NOEXIST)) {
+	/* Another processor may have made it meanwhile. */
+	error = bpf_map_update_elem(&paths, address, zeroes, BPF_NOEXIST);
+	if (error && error != -EEXIST) {
 		COUNT(full);
 		/* Makes room for the next one; once in a while, as it takes long. */
-		if (now - looked > ONRAMP_IDLE) {
+		if (now > looked + ONRAMP_IDLE) {
 			looked = now;
 			bpf_for_each_map_elem(&paths, forget, &now, 0);
 		}
@@ -239,8 +249,10 @@ SEC("tcx/egress") int depart(struct __sk_buff *skb)
 	struct path *path;
 	u32 offset;
 
-	if (!c || !read_packet(skb, &p) || !p.payload ||
-	    p.tcp.flags & (TCP_SYN | TCP_RST))
+	if (!c || !read_packet(skb, &p) ||
+	    (!p.payload && !(p.tcp.flags & TCP_FIN)) ||
+	    p.tcp.flags & (TCP_SYN | TCP_RST) ||
+	    (skb->priority & PRIORITIES) == PRIORITY_CONTROL)
 		return TCX_NEXT;
 	path = path_to(&p.destination, now);
 	if (!path)
@@ -308,8 +320,14 @@ read_stamps(void *socket, const struct packet *p, struct onramp_stamps *s)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(socket);
 
+	u32 acknowledged = __builtin_bswap32(p->tcp.acknowledged);
+	u32 beside = __builtin_bswap32(p->tcp.sequence) - (tcp ? tcp->rcv_nxt : 0);
+
+	/* Nor anything that TCP itself would not take. */
 	if (!tcp || !BITS(tcp, tcp_usec_ts) ||
-	    (s32)(__builtin_bswap32(p->tcp.acknowledged) - tcp->snd_una) <= 0)
+	    (s32)(acknowledged - tcp->snd_una) <= 0 ||
+	    (s32)(acknowledged - tcp->snd_nxt) > 0 ||
+	    beside + WINDOW_MAX > 2 * WINDOW_MAX)
 		return 0;
 	s->value = __builtin_bswap32(p->tcp.value);
 	s->echo = __builtin_bswap32(p->tcp.echo) - tcp->tsoffset;

@@ -70,6 +70,7 @@ refused 2 'allowed is threshold, floor' a load va --set treshold=1us
 refused 2 'required arguments' a enable 10.1.0.0/24
 refused 2 'found no route 10.2.0.0/24' b enable 10.2.0.0/24 --stamps-only
 refused 2 'allowed is 10.0.0.0/8' b enable 10.2.0/24 --stamps-only
+refused 2 'found none behind 10.9.0.0/16' a enable 10.1.0.0/24 10.9.0.0/16 --peer 10.1.0.2:7
 refused 2 'that is enabled' b disable 10.1.0.0/24
 # The machine: exit code 1.
 refused 1 'not loaded in this network namespace' a enable 10.1.0.0/24 --peer 10.1.0.2:7

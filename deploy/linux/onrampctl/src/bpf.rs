@@ -29,6 +29,8 @@ use std::{
         unix::ffi::OsStrExt as _,
     },
     path::PathBuf,
+    thread,
+    time::Duration,
 };
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/onramp.bpf.o"));
@@ -149,22 +151,38 @@ impl Loaded {
     /// Packets to these are held from now on.
     pub fn hold(&self, prefixes: &[Prefix]) -> Outcome {
         let map = self.map("prefixes")?;
-        for (done, prefix) in prefixes.iter().enumerate() {
+        let before = self.prefixes()?;
+        let new: Vec<Prefix> = prefixes.iter().filter(|prefix| !before.contains(prefix)).copied().collect();
+        for (done, prefix) in new.iter().enumerate() {
             if let Err(error) = map.update(prefix.bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY) {
-                self.release(&prefixes[..done])?;
+                self.release(&new[..done])?;
                 return Err(error).during(format!("cannot hold packets to {}", prefix.describe()));
             }
         }
         Ok(())
     }
 
-    /// And to these no more: paths that are known are forgotten.
+    /// Has nothing more held, and waits until what is has left, so that nothing overtakes it.
+    pub fn drain(&self) -> Outcome {
+        let config = Config { drain: 1, ..self.config()? };
+        self.set_config(&config)?;
+        thread::sleep(Duration::from_nanos(config.max_hold.into()));
+        Ok(())
+    }
+
+    fn set_config(&self, config: &Config) -> Outcome {
+        let map = self.map("config")?;
+        map.update(&0_u32.to_ne_bytes(), config.bytes(), MapFlags::ANY).during("cannot write the configuration")
+    }
+
+    /// And to these no more: paths that are known are forgotten, once what is held has left.
     pub fn release(&self, prefixes: &[Prefix]) -> Outcome {
         let map = self.map("prefixes")?;
         for prefix in prefixes {
             // Of one that is not there the kernel says so.
             let _ = map.delete(prefix.bytes());
         }
+        self.drain()?;
         let (paths, left) = (self.map("paths")?, self.prefixes()?);
         for key in paths.keys().collect::<Vec<_>>() {
             let address = Address::read(&key);
@@ -172,7 +190,7 @@ impl Loaded {
                 let _ = paths.delete(&key);
             }
         }
-        Ok(())
+        self.set_config(&Config { drain: 0, ..self.config()? })
     }
 
     /// All paths.

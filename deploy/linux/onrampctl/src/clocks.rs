@@ -89,6 +89,11 @@ pub fn follow(loaded: &Loaded, clocks: &mut Clocks, long: Duration) -> Outcome {
     for bounds in &found {
         clocks.add(*bounds);
     }
+    // What nothing came of for a while is no path any more.
+    let newest = found.iter().map(|bounds| bounds.window.upper_at).max().unwrap_or(0);
+    clocks.0.retain(|_, windows| {
+        windows.back().is_some_and(|last| newest.saturating_sub(last.window.upper_at) < 120_000_000_000)
+    });
     let changed: std::collections::BTreeSet<Address> = found.iter().map(|bounds| bounds.address).collect();
     for address in changed {
         if let Some(rate) = clocks.0.get(&address).and_then(|windows| Clocks::rate(address, windows)) {

@@ -37,6 +37,7 @@ pub fn defaults() -> Config {
         threshold: 0,
         floor: 50_000,
         drift: 107_374,
+        drain: 0,
     }
 }
 

@@ -13,6 +13,9 @@ const RTM_GETQDISC: u16 = 38;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_FQ_RATE_ENABLE: u16 = 5;
+const TCA_FQ_HORIZON: u16 = 14;
+/// What fq looks ahead, us; more than twice as much as anything is held.
+const HORIZON: u32 = 1_000_000;
 /// `struct ifinfomsg`.
 const IFINFOMSG: usize = 16;
 /// `struct ethtool_cmd` and the command that fills it (`linux/ethtool.h`).
@@ -34,6 +37,8 @@ struct Discipline {
     kind: String,
     /// Of fq: whether it paces by what sockets ask for, too.
     is_pacing: bool,
+    /// And whether it drops, or lets go, what is to leave later than soon.
+    is_short: bool,
 }
 
 impl Device {
@@ -100,6 +105,11 @@ impl Device {
         if queues.is_empty() {
             return Ok(Some(format!("{name} has mq without fq: {remedy}")));
         }
+        if queues.iter().any(|one| one.is_short) {
+            return Ok(Some(format!(
+                "{name}: fq has a horizon of less than a second, beyond which it drops packets: {remedy}"
+            )));
+        }
         Ok(queues.iter().any(|one| one.is_pacing).then(|| {
             format!("{name}: fq paces sockets itself, and what it keeps for that would be taken for a queue of the network: {remedy}")
         }))
@@ -109,13 +119,15 @@ impl Device {
 impl Discipline {
     fn read(message: &[u8]) -> Option<Self> {
         let parent = number(message.get(12..)?)?;
-        let mut found = Self { is_root: parent == u32::MAX, kind: String::new(), is_pacing: true };
+        let mut found = Self { is_root: parent == u32::MAX, kind: String::new(), is_pacing: true, is_short: false };
         for (kind, content) in attributes(message.get(TCMSG..)?) {
             match kind {
                 TCA_KIND => found.kind = String::from_utf8_lossy(content).trim_end_matches('\0').to_owned(),
                 TCA_OPTIONS => {
-                    let enabled = attributes(content).find(|(kind, _)| *kind == TCA_FQ_RATE_ENABLE);
-                    found.is_pacing = enabled.and_then(|(_, content)| number(content)) != Some(0);
+                    let of =
+                        |wanted| attributes(content).find(|(kind, _)| *kind == wanted).and_then(|(_, one)| number(one));
+                    found.is_pacing = of(TCA_FQ_RATE_ENABLE) != Some(0);
+                    found.is_short = of(TCA_FQ_HORIZON).is_some_and(|horizon| horizon < HORIZON);
                 }
                 _ => {}
             }

@@ -3,7 +3,7 @@
 use crate::{
     arguments,
     bpf::Loaded,
-    layout::Prefix,
+    layout::{Address, Prefix},
     probe,
     stamps::{NAME, OnRamp},
     status,
@@ -26,10 +26,26 @@ fn prefixes(routes: &[String]) -> Outcome<Vec<Prefix>> {
     Ok(prefixes)
 }
 
+/// Whether there is a peer behind each route: what another one does says nothing.
+fn covered(arguments: &arguments::Enable) -> Outcome {
+    for text in &arguments.routes {
+        let of_route = prefixes(std::slice::from_ref(text))?;
+        let is_behind = |peer: &std::net::SocketAddr| {
+            let address = Address::of(peer.ip());
+            of_route.iter().any(|prefix| prefix.covers(&address))
+        };
+        if !arguments.stamps_only && !arguments.peer.iter().any(is_behind) {
+            return Err(Failure::input(format!("--peer: found none behind {text}, allowed is one of each route")));
+        }
+    }
+    Ok(())
+}
+
 /// Sets the attributes of routes, and holds packets to their destinations.
 pub fn enable(arguments: &arguments::Enable) -> Outcome {
     let request = Request::new(&arguments.routes, &arguments.table, arguments.watch)?;
     let prefixes = prefixes(&arguments.routes)?;
+    covered(arguments)?;
     view::root()?;
     let registered = OnRamp::registered()?;
     let loaded = if arguments.stamps_only { None } else { Some(Loaded::needed()?) };
@@ -44,7 +60,14 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
     }
     let _lock = lock::hold::<OnRamp>()?;
     let given_back = rollback::give_back_due::<OnRamp>();
-    let finally = || loaded.as_ref().map_or(Ok(()), |loaded| loaded.hold(&prefixes));
+    let finally = || match (&loaded, Loaded::open()?) {
+        (Some(loaded), _) => loaded.hold(&prefixes),
+        // They may have been held before.
+        (None, Some(loaded)) if loaded.prefixes()?.iter().any(|held| prefixes.contains(held)) => {
+            loaded.release(&prefixes)
+        }
+        (None, _) => Ok(()),
+    };
     let done = request.enable::<OnRamp>(NAME, &registered, finally)?;
     // All is done before any of it is said: a reader may go away.
     given_back.iter().chain(&done.said).for_each(|line| say!("{line}"));
@@ -65,13 +88,20 @@ pub fn disable(arguments: &arguments::Disable) -> Outcome {
     let prefixes = prefixes(&arguments.routes)?;
     view::root()?;
     let _lock = lock::hold::<OnRamp>()?;
-    let known = Loaded::open()?;
-    if let Some(loaded) = &known {
+    let loaded = Loaded::open()?;
+    let held = match &loaded {
+        Some(loaded) => loaded.prefixes()?.iter().any(|held| prefixes.contains(held)),
+        None => false,
+    };
+    if let (Some(loaded), true) = (&loaded, held) {
         loaded.release(&prefixes)?;
     }
     let typed: Vec<netlink::Prefix> =
         arguments.routes.iter().map(|text| netlink::Prefix::parse(text)).collect::<Outcome<Vec<_>>>()?.concat();
-    let report = rollback::some::<OnRamp>(|route| typed.iter().any(|prefix| route.leads_to(prefix)))?;
+    let mut report = rollback::some::<OnRamp>(|route| typed.iter().any(|prefix| route.leads_to(prefix)))?;
+    if held {
+        report.said.push(format!("{}: nothing is held", arguments.routes.join(", ")));
+    }
     if report.said.is_empty() && report.failures.is_empty() {
         return Err(Failure::input(format!("found no route {} that is enabled", arguments.routes.join(", "))));
     }

@@ -87,6 +87,7 @@ pub struct Config {
     pub threshold: u32,
     pub floor: u32,
     pub drift: u32,
+    pub drain: u32,
 }
 
 // SAFETY: numbers of 32 bits and four octets: nothing to pad.
@@ -102,6 +103,7 @@ pub struct Path {
     pub rule: [u64; 15],
     pub since: u64,
     pub least: i64,
+    pub estimated: u64,
     pub anchor: u32,
     pub rate: i32,
     pub drift: u32,

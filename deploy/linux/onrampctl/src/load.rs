@@ -12,7 +12,7 @@ use hostctl::{
     failure::{Failure, Outcome, While},
     lock, rollback, say, view,
 };
-use std::{fs, thread, time::Duration};
+use std::fs;
 
 /// Bits of a full Ethernet frame with what stands around it.
 const FRAME: u64 = 1_538 * 8;
@@ -26,6 +26,14 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
         return Err(Failure::failed(lacking));
     }
     let config = config(&devices, &settings)?;
+    if let Some(least) = least_timeout().filter(|least| *least / 2 < u64::from(config.max_hold)) {
+        return Err(Failure::input(format!(
+            "max_hold: found {} us, allowed is half of the least retransmission timeout of this host \
+             (net.ipv4.tcp_rto_min_us), {} us",
+            config.max_hold / 1_000,
+            least / 2_000
+        )));
+    }
     for device in &devices {
         if let Some(lacking) = device.lacking()? {
             return Err(Failure::failed(lacking));
@@ -48,6 +56,12 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
     rollback::give_back_due::<OnRamp>().iter().for_each(|line| say!("{line}"));
     say!("On-Ramp is attached to {}: onrampctl enable ROUTE holds packets", arguments.devices.join(", "));
     Ok(())
+}
+
+/// Of connections over routes that do not say it, ns; kernels before 6.11 have only what [`configuration::HOLD_MAX`] is half of.
+fn least_timeout() -> Option<u64> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_rto_min_us").ok()?;
+    text.trim().parse::<u64>().ok().map(|us| us * 1_000)
 }
 
 fn settings(arguments: &arguments::Load) -> Outcome<Vec<Setting>> {
@@ -79,11 +93,14 @@ pub fn unload() -> Outcome {
     view::root()?;
     let _lock = lock::hold::<OnRamp>()?;
     let given_back = rollback::give_back_due::<OnRamp>();
+    if Loaded::open()?.is_none() && bpf::folder()?.exists() {
+        bpf::remove()?;
+        say!("removed what a load that did not end had left");
+        return Ok(());
+    }
     let loaded = Loaded::needed()?;
-    let longest = loaded.config().map_or(0, |config| config.max_hold);
+    loaded.drain()?;
     loaded.detach("egress").during("cannot detach")?;
-    // Their stamps are ahead of time, and whatever is sent before they leave would be older than they are.
-    thread::sleep(Duration::from_nanos(longest.into()));
     bpf::remove()?;
     given_back.iter().for_each(|line| say!("{line}"));
     say!("On-Ramp is detached; routes keep their attributes until onrampctl rollback");
