@@ -294,7 +294,6 @@ static ALWAYS_INLINE void *socket_of(struct __sk_buff *skb,
 				     const struct packet *p)
 {
 	struct bpf_sock_tuple tuple = {};
-	u32 length = sizeof(tuple.ipv4);
 
 	if (p->is_six) {
 		__builtin_memcpy(tuple.ipv6.saddr, &p->source, 16);
@@ -308,7 +307,8 @@ static ALWAYS_INLINE void *socket_of(struct __sk_buff *skb,
 	tuple.ipv4.daddr = p->destination.words[3];
 	tuple.ipv4.sport = p->tcp.source;
 	tuple.ipv4.dport = p->tcp.destination;
-	return bpf_skc_lookup_tcp(skb, &tuple, length, BPF_F_CURRENT_NETNS, 0);
+	return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv4),
+				  BPF_F_CURRENT_NETNS, 0);
 }
 
 /*

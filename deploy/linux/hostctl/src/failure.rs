@@ -1,6 +1,6 @@
 //! How a command ends when it does not succeed.
 
-use std::fmt::Display;
+use std::{fmt::Display, io::Write as _, process::ExitCode};
 
 /// What went wrong, and whose fault it was.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,6 +31,20 @@ impl Display for Failure {
 
 /// What a command returns.
 pub type Outcome<T = ()> = Result<T, Failure>;
+
+/// How a program ends after one of its commands: what failed is said in its name.
+pub fn end(program: &str, command: &str, outcome: Outcome) -> ExitCode {
+    let (message, code) = match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Failed(message)) => (message, 1),
+        Err(Failure::BadInput(message)) => (message, 2),
+    };
+    for line in message.lines() {
+        // Without a reader there is only the exit code.
+        let _ = writeln!(std::io::stderr(), "{program} {command}: {line}");
+    }
+    ExitCode::from(code)
+}
 
 /// Says what was being done when the machine refused.
 pub trait While<T> {

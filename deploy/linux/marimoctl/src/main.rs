@@ -21,8 +21,8 @@ mod view;
 
 use arguments::{Cli, Command};
 use clap::Parser;
-use hostctl::{failure::Failure, watch};
-use std::{io::Write as _, process::ExitCode};
+use hostctl::{failure, watch};
+use std::process::ExitCode;
 
 fn main() -> ExitCode {
     hostctl::bpf::silence();
@@ -37,14 +37,5 @@ fn main() -> ExitCode {
         Command::Watch => ("watch", watch::watch::<routes::Marimo>()),
         Command::Metrics(arguments) => ("metrics", metrics::metrics(&arguments)),
     };
-    let (message, code) = match outcome {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Failed(message)) => (message, 1),
-        Err(Failure::BadInput(message)) => (message, 2),
-    };
-    for line in message.lines() {
-        // Without a reader there is only the exit code.
-        let _ = writeln!(std::io::stderr(), "marimoctl {name}: {line}");
-    }
-    ExitCode::from(code)
+    failure::end("marimoctl", name, outcome)
 }

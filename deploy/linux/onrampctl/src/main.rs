@@ -18,8 +18,8 @@ mod watch;
 
 use arguments::{Cli, Command};
 use clap::Parser;
-use hostctl::failure::Failure;
-use std::{io::Write as _, process::ExitCode};
+use hostctl::failure;
+use std::process::ExitCode;
 
 fn main() -> ExitCode {
     hostctl::bpf::silence();
@@ -35,14 +35,5 @@ fn main() -> ExitCode {
         Command::Watch => ("watch", watch::watch()),
         Command::Metrics(arguments) => ("metrics", metrics::metrics(&arguments)),
     };
-    let (message, code) = match outcome {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Failed(message)) => (message, 1),
-        Err(Failure::BadInput(message)) => (message, 2),
-    };
-    for line in message.lines() {
-        // Without a reader there is only the exit code.
-        let _ = writeln!(std::io::stderr(), "onrampctl {name}: {line}");
-    }
-    ExitCode::from(code)
+    failure::end("onrampctl", name, outcome)
 }
