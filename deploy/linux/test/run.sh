@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests of what Linux needs around Marimo and On-Ramp: marimo_tcp.h alone (golden vectors of an independent oracle on every machine
-# at hand, nothing called from outside, small enough for BPF), what On-Ramp needs (onramp_tcp.h by hand and at random),
+# Tests of what Linux needs around Marimo and On-Ramp: marimo_tcp.h alone (golden vectors of an independent oracle on every
+# machine at hand, nothing called from outside, small enough for BPF), onramp_tcp.h (by hand and at random),
 # then the module in user space, what tests must notice, and the kernel's style. The oracle makes the vectors here; what
 # is committed is a sample, and the hash of the whole. A lane whose tools are missing is skipped with one line; under
 # CI=true that is a failure.
