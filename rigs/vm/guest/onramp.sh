@@ -80,7 +80,7 @@ check "without fq it is not attached" refused 1 'noqueue, which keeps nothing: t
 queue fq pacing 0
 check "nor to fq that paces sockets itself" refused 1 'would be taken for a queue' 0 load port
 check "fq without pacing" on_senders with_fq
-measured without 3000000
+measured without 1500000
 intact
 before=$backlog
 check "it is attached to all senders" on_senders loads
@@ -94,7 +94,7 @@ check "and then the senders, which hold" on_senders enables
 play few 10000
 intact
 check "what meets no queue is not held" [ "$(counter held)" = 0 ]
-measured with 3000000
+measured with 1500000
 intact
 note "octets that wait at the switch, mean: $before without, $backlog with"
 # By how much depends on how fast the machine emulates.
@@ -108,7 +108,7 @@ nsenter --net=/run/netns/incast-0 onrampctl top --once >/out/top 2>&1
 note "$(tail -n 1 /out/top)"
 
 # One is detached and attached while data is on its way.
-plan /out/churn.csv 8000000
+plan /out/churn.csv 4000000
 traffic /out/churn.csv /out/churn-flows.csv &
 flood=$!
 turns=0
@@ -122,7 +122,7 @@ check "more than twice" [ $turns -gt 2 ]
 note "$turns times"
 
 # Whoever replaces fq takes the packets that it holds with it, as always; after that nothing is held.
-plan /out/replaced.csv 3000000
+plan /out/replaced.csv 1500000
 traffic /out/replaced.csv /out/replaced-flows.csv &
 flood=$!
 sleep 1
@@ -139,7 +139,7 @@ check "routes are as they were" cmp -s /out/routes-before /out/routes-after
 check "nothing is held any more" refused 0 'packets are held to nothing' 0 status
 check "it is detached" on_senders unloads
 check "and nothing is left of it" [ -z "$(ls /sys/fs/bpf/onramp/* 2>/dev/null)" ]
-play gone 1000000
+play gone 500000
 intact
 kill $listener
 for process in $(pidof nc); do kill "$process"; done
