@@ -63,7 +63,7 @@ LANES = [
          "packages", "debug"),
     Lane("sanitizers", "test", "scripts/sanitize.sh --short", "debug", "debug", UNOPTIMISED),
     Lane("python", "test", "scripts/python.sh", "packages release", "release"),
-    Lane("fuzz", "test", "scripts/fuzz.sh 6", "debug", "debug", UNOPTIMISED),
+    Lane("fuzz", "test", "scripts/fuzz.sh --replay", "debug", "debug"),
     # `make test` has these among all tests.
     Lane("deploy", "hosts", "cargo test --locked -p rig-traffic -p hostctl -p marimoctl -p onrampctl -p incast-quic", "debug", "debug"),
     Lane("models", "test", "scripts/models.sh", "debug", "debug"),

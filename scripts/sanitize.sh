@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The engine and packets under AddressSanitizer and ThreadSanitizer, with the stable toolchain; in the long form also whole
+# The engine under AddressSanitizer and ThreadSanitizer, with the stable toolchain; in the long form also packets and whole
 # simulations, and the engine under Miri, where there is a nightly toolchain with it (docs/unsafe.md).
 # usage: scripts/sanitize.sh [--short]
 set -euo pipefail
@@ -17,7 +17,6 @@ sanitized() {
 }
 # Whatever is unsafe and whatever threads share is in the engine, but for how packets hold telemetry.
 sanitized address -p incast-engine --tests
-sanitized address -p incast-sim --lib packet::
 export TSAN_OPTIONS="suppressions=$PWD/scripts/thread-sanitizer.supp"
 # One test at a time: each has threads of its own.
 sanitized thread -p incast-engine --tests -- --test-threads 1
