@@ -292,6 +292,7 @@ pub fn covers(config: &Config) -> bool {
             .pfc
             .as_ref()
             .is_none_or(|pfc| matches!(pfc.threshold, Threshold::Static { .. }) && pfc.expiry.is_none())
+        && switch.overrides.values().all(|own| !matches!(own.pfc, Some((Threshold::Dynamic { .. }, _))))
         && config.wire == Wire::default()
         && config.clocks.is_empty()
         && config.applications.is_empty()

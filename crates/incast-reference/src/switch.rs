@@ -11,7 +11,7 @@ use super::{
 };
 use incast_sim::{
     Config, Fabric,
-    config::{Buffer, Ecn, Limit, LoadBalancing, MarkAt, NotEct, Size, Victim},
+    config::{Buffer, Ecn, Limit, LoadBalancing, MarkAt, NotEct, Size, SwitchConfig, Victim},
     engine::random::Stream,
     flow_control::pfc::{Bounds, Limits},
     outcome::{EventKind, EventRecord, Totals},
@@ -20,7 +20,7 @@ use incast_sim::{
     topology::salted_hash,
 };
 use incast_units::{Rate, Time};
-use std::collections::VecDeque;
+use std::{borrow::Cow, collections::VecDeque};
 
 struct Port {
     link: Link,
@@ -54,6 +54,8 @@ impl Port {
 /// See the module.
 pub struct Switch<'a> {
     config: &'a Config,
+    /// Its own part of it.
+    own: Cow<'a, SwitchConfig>,
     node: u32,
     ports: Vec<Port>,
     base_rtt: Ps,
@@ -90,8 +92,9 @@ impl<'a> Switch<'a> {
     /// A switch with its links.
     pub fn new(config: &'a Config, node: u32, links: Vec<Link>) -> Self {
         let red = |port| Stream::new(config.seed, 0x5245_4400, u64::from(node) << 20 | port as u64);
-        let queues = || vec![VecDeque::new(); usize::from(config.switch.priorities)];
-        let rules = pfc_rules(Fabric::from(config));
+        let own = config.switch.at(node);
+        let queues = || vec![VecDeque::new(); usize::from(own.priorities)];
+        let rules = pfc_rules(Fabric::from(config)).zip(own.pfc.as_ref()).map(|(rules, own)| rules.of(own));
         let cables = config.topology.cables.iter().filter(|cable| cable.a == node || cable.b == node);
         Self {
             config,
@@ -137,6 +140,7 @@ impl<'a> Switch<'a> {
             marks: (0, 0),
             max_queue: 0,
             events: Vec::new(),
+            own,
         }
     }
 
@@ -166,7 +170,7 @@ impl<'a> Switch<'a> {
                 }
             }
         }
-        if self.config.switch.pfc.is_some() {
+        if self.own.pfc.is_some() {
             let it = &mut self.ports[port];
             it.pauses.fail(now, &mut self.events);
             (it.advertised, it.frame_waits) = (0, false);
@@ -225,7 +229,7 @@ impl<'a> Switch<'a> {
         }
         let about = port.requested ^ port.advertised;
         port.advertised = port.requested;
-        let wire = self.config.switch.pfc.as_ref().map_or(0, |pfc| u32::from(pfc.frame));
+        let wire = self.own.pfc.as_ref().map_or(0, |pfc| u32::from(pfc.frame));
         self.created += u64::from(wire);
         let packet = Packet {
             from: self.node,
@@ -286,7 +290,7 @@ impl<'a> Switch<'a> {
             return;
         }
         let packet = Packet { ingress: input, ..packet };
-        let choice = match self.config.switch.load_balancing {
+        let choice = match self.own.load_balancing {
             LoadBalancing::Ecmp => salted_hash(packet.ecmp_hash, salt(self.config.seed, self.node)),
             LoadBalancing::Spray => self.spray.next_u32(),
             LoadBalancing::SourceRouted | LoadBalancing::SprayPermutation => {
@@ -317,7 +321,7 @@ impl<'a> Switch<'a> {
             None => self.has_room(number, &packet),
             Some((headroom, xoff, _)) => self.has_headroom(&packet, headroom + xoff),
         };
-        let may_drop = self.config.switch.not_ect == NotEct::Drop && !packet.ecn_capable && limits.is_none();
+        let may_drop = self.own.not_ect == NotEct::Drop && !packet.ecn_capable && limits.is_none();
         let port = &self.ports[number];
         let found = bytes(&port.queues[priority]) + port.link.in_service(now, Some(packet.priority));
         let early = may_drop && self.is_beyond(number, found);
@@ -332,7 +336,7 @@ impl<'a> Switch<'a> {
             self.record(now, number, EventKind::Drop, &packet);
             return;
         }
-        if self.config.switch.mark_at == MarkAt::Enqueue {
+        if self.own.mark_at == MarkAt::Enqueue {
             self.mark(now, number, found, &mut packet);
         }
         let port = &mut self.ports[number];
@@ -348,7 +352,7 @@ impl<'a> Switch<'a> {
     fn has_room(&self, number: usize, packet: &Packet) -> bool {
         let priority = usize::from(packet.priority);
         let queue = &self.ports[number].queues[priority];
-        let within = self.config.switch.trim.as_ref().is_none_or(|trim| {
+        let within = self.own.trim.as_ref().is_none_or(|trim| {
             let frames = self.config.classes.iter().map(|class| u64::from(class.format.data(self.config.host.mtu)));
             match if priority == 0 { trim.header_limit(frames.max().unwrap_or(0)) } else { trim.queue } {
                 Limit::Packets(most) => queue.len() < most as usize,
@@ -361,7 +365,7 @@ impl<'a> Switch<'a> {
     fn may_be_trimmed(&self, packet: &Packet) -> bool {
         let has_payload = matches!(packet.content, Content::Data { payload, .. } if payload > 0);
         let class = &self.config.classes[usize::from(packet.class)];
-        self.config.switch.trim.is_some() && packet.priority > 0 && has_payload && class.trimmable
+        self.own.trim.is_some() && packet.priority > 0 && has_payload && class.trimmable
     }
 
     /// There is no room for a packet: it, or the last one of its queue, loses its payload.
@@ -370,7 +374,7 @@ impl<'a> Switch<'a> {
         let mut victim = packet.clone();
         if let Some(tail) = self.ports[number].queues[priority].pop_back() {
             let possible = self.may_be_trimmed(&tail) && self.has_room(number, &packet);
-            let rule = self.config.switch.trim.as_ref().map(|trim| trim.victim);
+            let rule = self.own.trim.as_ref().map(|trim| trim.victim);
             let takes_tail = possible
                 && match rule {
                     Some(Victim::Either) => self.victims.next_u32() % 2 == 1,
@@ -381,7 +385,7 @@ impl<'a> Switch<'a> {
                 let mut packet = packet;
                 let port = &self.ports[number];
                 let found = bytes(&port.queues[priority]) + port.link.in_service(now, Some(packet.priority));
-                if self.config.switch.mark_at == MarkAt::Enqueue {
+                if self.own.mark_at == MarkAt::Enqueue {
                     self.mark(now, number, found, &mut packet);
                 }
                 self.ports[number].queues[priority].push_back(packet);
@@ -407,7 +411,7 @@ impl<'a> Switch<'a> {
         let ready: Vec<usize> = (0..port.queues.len())
             .filter(|priority| !port.queues[*priority].is_empty() && !port.pauses.forbids(*priority as u8))
             .collect();
-        let weight = self.config.switch.trim.as_ref().and_then(|trim| trim.header_weight);
+        let weight = self.own.trim.as_ref().and_then(|trim| trim.header_weight);
         let (Some(weight), &[0, data, ..]) = (weight, &ready[..]) else {
             return self.dwrr[number].choose(self.config, &port.queues, &ready);
         };
@@ -422,7 +426,7 @@ impl<'a> Switch<'a> {
     /// Whether an ingress may hold a packet more, and the buffer too.
     fn has_headroom(&self, packet: &Packet, most: u64) -> bool {
         let used: u64 = self.ports.iter().map(Port::waiting).sum();
-        let total = match self.config.switch.buffer {
+        let total = match self.own.buffer {
             Buffer::Shared { total, .. } => total,
             _ => u64::MAX,
         };
@@ -444,7 +448,7 @@ impl<'a> Switch<'a> {
         let port = &mut self.ports[number];
         let Some(mut packet) = port.queues[priority].pop_front() else { return };
         let left = bytes(&port.queues[priority]);
-        if self.config.switch.mark_at == MarkAt::Dequeue {
+        if self.own.mark_at == MarkAt::Dequeue {
             self.mark(now, number, left, &mut packet);
         }
         self.send(now, number, packet.clone(), agenda);
@@ -459,7 +463,7 @@ impl<'a> Switch<'a> {
 
     /// Whether there is buffer for so many bytes in a queue.
     fn admits(&self, port: usize, priority: usize, more: u64) -> bool {
-        match self.config.switch.buffer {
+        match self.own.buffer {
             Buffer::Unlimited => true,
             Buffer::PerPortPackets { packets } => {
                 let waiting = self.ports[port].queues.iter().map(VecDeque::len).sum::<usize>();
@@ -512,7 +516,7 @@ impl<'a> Switch<'a> {
             // A number is drawn only where chance decides.
             queue > min && (queue > max || self.red[port].uniform() < ramp(queue))
         };
-        match &self.config.switch.ecn {
+        match &self.own.ecn {
             Ecn::Off => false,
             Ecn::Step { at } => queue > size(*at),
             Ecn::Red { min, max, p } => red(*min, *max, *p),

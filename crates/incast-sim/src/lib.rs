@@ -37,5 +37,5 @@ pub use simulation::{
     config::{self, Config, ConfigError},
     credit_rules, estimate_memory,
     outcome::{self, Outcome},
-    pfc_rules, simulate, simulate_observed,
+    pfc_rules, simulate, simulate_observed, used_priorities,
 };

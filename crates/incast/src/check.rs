@@ -69,21 +69,8 @@ fn describe(plan: &Plan) -> String {
             schemes.push(&run.scheme);
         }
     }
-    let mut lossless: Vec<String> = Vec::new();
-    for run in &plan.runs {
-        for line in run.describe_pfc() {
-            let line = format!("{}: {line}", run.scheme);
-            if !lossless.contains(&line) {
-                lossless.push(line);
-            }
-        }
-    }
-    if !lossless.is_empty() {
-        let _ = writeln!(text, "\n# flow control");
-        for line in lossless {
-            let _ = writeln!(text, "#   {line}");
-        }
-    }
+    by_scheme(&mut text, plan, "switches that differ, and in what", incast_lab::scenario::Run::describe_switches);
+    by_scheme(&mut text, plan, "flow control", incast_lab::scenario::Run::describe_pfc);
     let (hops, cpu_s) = plan.expected_cost();
     let memory = plan.runs.iter().map(incast_lab::scenario::Run::estimated_memory).max().unwrap_or(0);
     let _ = writeln!(text, "\n# expected cost");
@@ -98,6 +85,30 @@ fn describe(plan: &Plan) -> String {
     let available = available_memory().map(|available| format!("; {} are available", bytes(available)));
     let _ = writeln!(text, "#   {} of memory for the largest run{}\n", bytes(memory), available.unwrap_or_default());
     text
+}
+
+/// What there is to say of the runs of each scheme, each line once.
+fn by_scheme(
+    text: &mut String,
+    plan: &Plan,
+    title: &str,
+    describe: impl Fn(&incast_lab::scenario::Run) -> Vec<String>,
+) {
+    let mut lines: Vec<String> = Vec::new();
+    for run in &plan.runs {
+        for line in describe(run) {
+            let line = format!("{}: {line}", run.scheme);
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    if !lines.is_empty() {
+        let _ = writeln!(text, "\n# {title}");
+        for line in lines {
+            let _ = writeln!(text, "#   {line}");
+        }
+    }
 }
 
 /// The nominal load at each grid point, the highest of the schemes, and whether flows arrive for long enough.

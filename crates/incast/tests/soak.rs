@@ -141,7 +141,9 @@ fn value(part: &Value, root: &Value, draw: &mut Draw) -> Option<Value> {
                 return Some(json!({"a": value(part.get("additionalProperties")?, root, draw)?}));
             };
             for (key, part) in properties {
-                if required.contains(key.as_str()) || draw.chance(30) {
+                if key == "at" && part["type"] == "string" {
+                    table.insert(key.clone(), json!(draw.of(&["*", "edge", "fabric"])));
+                } else if required.contains(key.as_str()) || draw.chance(30) {
                     table.insert(key.clone(), value(part, root, draw)?);
                 }
             }

@@ -12,9 +12,7 @@ pub fn table(point: &Point) -> Table {
     // It is applied or it is not.
     table.remove("short");
     flatten(table.get_mut("topology"));
-    for key in ["ecn", "pfc", "scheduler"] {
-        flatten(table.get_mut("switch").and_then(|switch| switch.get_mut(key)));
-    }
+    table.get_mut("switch").into_iter().for_each(flatten_switch);
     flatten(table.get_mut("host").and_then(|host| host.get_mut("pace_credit")));
     if let Some(Value::Array(workloads)) = table.get_mut("workload") {
         for (workload, written) in workloads.iter_mut().zip(&point.document.workload) {
@@ -69,7 +67,7 @@ fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
     // What an agent's parameters come to depends on the scheme: on its headers.
     if written.switch.is_some() || !resolved.switch.agent.is_none() {
         let mut switch = Value::try_from(&resolved.merged.0).unwrap_or_else(|_| Value::Table(Table::new()));
-        ["ecn", "pfc", "scheduler"].into_iter().for_each(|key| flatten(switch.get_mut(key)));
+        flatten_switch(&mut switch);
         if let (Some(info), Value::Table(switch)) = (resolved.switch.agent.info(), &mut switch) {
             let values = resolved.switch.agent.values();
             let values = values.iter().map(|(key, raw)| ((*key).to_owned(), toml_value(raw)));
@@ -92,6 +90,15 @@ fn underlay(resolved: &UnderlayParameters) -> Option<Value> {
     let values = resolved.values();
     let values = values.iter().map(|(key, raw)| ((*key).to_owned(), toml_value(raw)));
     Some(Value::Table([kind].into_iter().chain(values).collect()))
+}
+
+/// Everything in a table of switches that has a kind.
+fn flatten_switch(switch: &mut Value) {
+    for key in ["ecn", "pfc", "scheduler"] {
+        flatten(switch.get_mut(key));
+    }
+    let overrides = switch.get_mut("override").and_then(Value::as_array_mut);
+    overrides.into_iter().flatten().for_each(|own| flatten(own.get_mut("ecn")));
 }
 
 /// Writes `{ leaf-spine = { … } }` as `{ kind = "leaf-spine", … }`.

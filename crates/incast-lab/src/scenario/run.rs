@@ -2,7 +2,7 @@
 
 use super::{
     Form, SizeRow, effective,
-    resolve::{Point, credits, nominal::Nominal, pfc, resolved::Resolved, scheduler},
+    resolve::{Point, credits, nominal::Nominal, pfc, resolved::Resolved, scheduler, switches},
 };
 use crate::{
     scenario::{
@@ -307,6 +307,11 @@ impl Run {
         let Resolved { switch, host, classes, wire, .. } = &*self.resolved;
         let fabric = Fabric { topology: &self.point.topology, switch, host, classes, wire: *wire };
         [pfc::describe(fabric), credits::describe(fabric), scheduler::describe(fabric)].concat()
+    }
+
+    /// The switches that differ, one line for each table that says so.
+    pub fn describe_switches(&self) -> Vec<String> {
+        switches::describe(&self.resolved.merged.0, &self.point.topology)
     }
 
     /// Switches pause each other by priority.

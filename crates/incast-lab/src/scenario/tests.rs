@@ -11,6 +11,7 @@ mod receiver_driven;
 mod renamed;
 mod short;
 mod switch;
+mod switches;
 
 use super::*;
 use incast_sim::config::{Buffer, Ecn, Size};

@@ -65,6 +65,11 @@ impl Limits {
 }
 
 impl Rules {
+    /// The rules of a switch whose configuration differs in thresholds and headroom.
+    pub fn of(&self, own: &Pfc) -> Self {
+        Self { pfc: own.clone(), ..self.clone() }
+    }
+
     /// Bytes that can still come in once a packet has taken an ingress above its threshold, that packet included.
     ///
     /// The pause frame waits for the frame in service (one largest frame with its gap), takes its own time, travels,

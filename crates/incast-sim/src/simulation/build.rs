@@ -271,7 +271,7 @@ impl<'a> Maker<'_, 'a> {
         let of = |detours| RouteView::new(detours, &epochs.order, topology.hosts, number);
         let routes = Routes { rules, views: epochs.detours.iter().map(of).collect() };
         let place = Place { node, base, is_alone, links: self.ends(node), leads_to_host, routes, probe };
-        Some(Node::Switch(Switch::new(settings, self.switch, place)))
+        Some(Node::Switch(Switch::new(settings, &self.switch.at(node), place)))
     }
 
     fn domain(&self, numbers: &[u32], starts: &mut Vec<(u32, Time, u8)>) -> (Domain<'a>, Names) {

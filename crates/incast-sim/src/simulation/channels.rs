@@ -26,7 +26,8 @@ pub fn check_channels(fabric: Fabric<'_>) -> Result<(), ConfigError> {
             let allowed = "ECMP: the others reorder packets, or let senders choose the path";
             return Err(ConfigError::value("switch.load_balancing", found, allowed));
         }
-        if matches!(switch.buffer, Buffer::PerPortPackets { .. }) {
+        let buffers = switch.overrides.values().map(|own| &own.buffer).chain([&switch.buffer]);
+        if buffers.into_iter().any(|buffer| matches!(buffer, Buffer::PerPortPackets { .. })) {
             let allowed = "a buffer in bytes: what an agent holds waits at no port";
             return Err(ConfigError::value("switch.buffer", "a number of packets for each port", allowed));
         }

@@ -3,6 +3,7 @@
 use super::{channels, credits, lossless, scheduling};
 use crate::config::{Config, ConfigError, HostConfig};
 use incast_units::{Bytes, Time};
+use std::{borrow::Cow, iter};
 
 /// The payload of a full packet.
 ///
@@ -109,8 +110,14 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     if let Some(event) = config.link_events.iter().find(|event| event.cable >= topology.cables.len()) {
         return Err(ConfigError::value("the cable of a link event", event.cable, "the index of a cable"));
     }
-    scheduling::check_not_ect(switch)?;
-    scheduling::check_trim(switch)?;
+    let is_switch = |node: &&u32| (topology.hosts..topology.nodes()).contains(*node);
+    if let Some(node) = switch.overrides.keys().find(|node| !is_switch(node)) {
+        return Err(ConfigError::value("the node of a switch that differs", node, "a switch"));
+    }
+    for switch in iter::once(Cow::Borrowed(switch)).chain(switch.others()) {
+        scheduling::check_not_ect(&switch)?;
+        scheduling::check_trim(&switch)?;
+    }
     scheduling::check_scheduler(switch)?;
     for scheduler in &host.schedulers {
         if scheduler.priorities() > switch.priorities {

@@ -15,7 +15,7 @@ pub use crate::{
     routing::config::LoadBalancing,
     settings::host::{Echo, HostClock, HostConfig, LostRetransmission, PaceCredit},
     switch::{
-        config::{Ecn, MarkAt, NotEct, RedAtRate, SwitchConfig},
+        config::{Ecn, MarkAt, NotEct, Override, RedAtRate, SwitchConfig},
         scheduler::config::Scheduling,
     },
 };

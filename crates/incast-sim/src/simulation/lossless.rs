@@ -15,6 +15,7 @@ use crate::{
 };
 use incast_cc::{parameters::LEAST_PERIOD, registry::Scheduler};
 use incast_units::{Bytes, Rate, Rounding, Time};
+use std::{borrow::Cow, iter};
 
 /// Resolves the flow control of a fabric.
 pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
@@ -33,7 +34,7 @@ pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
 }
 
 /// Priorities that packets can have, one bit each.
-pub(super) fn used_priorities(fabric: Fabric<'_>) -> u8 {
+pub fn used_priorities(fabric: Fabric<'_>) -> u8 {
     let Fabric { switch, host, classes, .. } = fabric;
     let mut used = 0u8;
     for class in classes {
@@ -71,11 +72,16 @@ fn spread(mask: u8, channels: u8) -> u8 {
 /// # Errors
 /// What is wrong; where a switch lacks buffer, with what it would need.
 pub fn check_pfc(fabric: Fabric<'_>) -> Result<(), ConfigError> {
-    let Some(rules) = pfc_rules(fabric) else { return Ok(()) };
-    check_values(fabric, &rules.pfc)?;
+    let Some(common) = pfc_rules(fabric) else { return Ok(()) };
     let Fabric { topology, switch, .. } = fabric;
+    for switch in iter::once(Cow::Borrowed(switch)).chain(switch.others()) {
+        let Some(pfc) = &switch.pfc else { continue };
+        check_values(&switch, pfc)?;
+    }
     let ports = topology.ports();
     for node in topology.hosts..topology.nodes() {
+        let switch = switch.at(node);
+        let rules = switch.pfc.as_ref().map_or_else(|| common.clone(), |own| common.of(own));
         let links: Vec<(Rate, Time)> = ports
             .of(node)
             .iter()
@@ -84,12 +90,12 @@ pub fn check_pfc(fabric: Fabric<'_>) -> Result<(), ConfigError> {
             .collect();
         let shortage = |shortage| ConfigError::Lossy { switch: topology.names[node as usize].clone(), shortage };
         check_ports(&rules, &links).map_err(shortage)?;
-        check_buffer(&rules, &links, switch).map_err(shortage)?;
+        check_buffer(&rules, &links, &switch).map_err(shortage)?;
     }
-    check_cables(topology, &rules)
+    check_cables(topology, &common)
 }
 
-fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
+fn check_values(switch: &SwitchConfig, pfc: &Pfc) -> Result<(), ConfigError> {
     let refuse = |what: &str, found: String, allowed: &str| Err(ConfigError::value(what, found, allowed));
     if pfc.priorities == 0 {
         return refuse("switch.pfc.lossless", "empty".into(), "at least one lossless priority");
@@ -97,12 +103,12 @@ fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
     if pfc.frame == 0 || u32::from(pfc.frame) > 9_216 {
         return refuse("switch.pfc.frame", format!("{} bytes", pfc.frame), "1 to 9216 bytes");
     }
-    if let Buffer::PerPortPackets { packets } = fabric.switch.buffer {
+    if let Buffer::PerPortPackets { packets } = switch.buffer {
         let found = format!("on, with {packets} packets for each port");
         return refuse("switch.pfc", found, "off, or a buffer in bytes: flow control counts bytes");
     }
     if let Threshold::Dynamic { alpha, .. } = pfc.threshold {
-        if !matches!(fabric.switch.buffer, Buffer::Shared { .. }) {
+        if !matches!(switch.buffer, Buffer::Shared { .. }) {
             return refuse(
                 "switch.pfc",
                 "dynamic thresholds".into(),

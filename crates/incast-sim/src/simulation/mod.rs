@@ -31,7 +31,7 @@ use incast_units::Time;
 use std::collections::BTreeSet;
 
 pub use credits::credit_rules;
-pub use lossless::pfc_rules;
+pub use lossless::{pfc_rules, used_priorities};
 pub use memory::{Demand, MemoryEstimate, estimate_memory};
 pub use path::{Fabric, base_path, base_path_of};
 

@@ -7,7 +7,6 @@ use crate::{
     switch::config::{Ecn, MarkAt, NotEct, SwitchConfig},
 };
 use incast_cc::{agent::Codepoint, marking::Marking};
-use incast_units::{Rate, Time};
 
 /// Purpose of the random streams of RED.
 const RED_STREAM: u32 = 0x5245_4400;
@@ -27,20 +26,6 @@ pub(super) struct Aqm {
     not_ect: NotEct,
     /// By port.
     leads_to_host: Vec<bool>,
-}
-
-/// The thresholds of a port of this rate.
-pub(super) fn thresholds(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
-    match ecn {
-        Ecn::Off => Marking::Off,
-        Ecn::Step { at } => Marking::Step { at: at.bytes(rate, base_rtt) },
-        Ecn::Red { min, max, p } => {
-            Marking::Red { min: min.bytes(rate, base_rtt), max: max.bytes(rate, base_rtt), p: *p }
-        }
-        Ecn::RedByRate { rates } => rates.iter().find(|red| red.rate == rate).map_or(Marking::Off, |red| {
-            Marking::Red { min: red.min.bytes(rate, base_rtt), max: red.max.bytes(rate, base_rtt), p: red.p }
-        }),
-    }
 }
 
 impl Aqm {

@@ -1,15 +1,8 @@
 //! How a switch is put together.
 
 use super::{
-    Counters, Switch,
-    agent::AgentHost,
-    aqm::{Aqm, thresholds},
-    channels::VirtualChannels,
-    config::SwitchConfig,
-    egress::Egress,
-    features,
-    hold::Hold,
-    scheduler::Scheduler,
+    Counters, Switch, agent::AgentHost, aqm::Aqm, channels::VirtualChannels, config::SwitchConfig, egress::Egress,
+    features, hold::Hold, scheduler::Scheduler,
 };
 use crate::{
     fabric::{
@@ -64,7 +57,7 @@ impl<'a> Switch<'a> {
         let mut setups = Vec::with_capacity(links.len());
         let (mut outputs, mut inputs) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
         for (link, input) in links {
-            let marking = thresholds(&switch.ecn, link.rate(), settings.base_rtt);
+            let marking = switch.ecn.marking(link.rate(), settings.base_rtt);
             setups.push(PortSetup { rate: link.rate(), marking });
             // An agent that marks does so instead of the port.
             let agent_marks = agent_info.is_some_and(|info| info.marks);
@@ -73,8 +66,8 @@ impl<'a> Switch<'a> {
         }
         let ports = outputs.len();
         let links = outputs.iter().map(|(link, _)| link);
-        let (pfc, credits) = (settings.pfc.as_ref(), settings.credits.as_ref());
-        let flow_control = FlowControl::of_switch(pfc, credits, switch.buffer, links);
+        let pfc = settings.pfc.as_ref().zip(switch.pfc.as_ref()).map(|(rules, own)| rules.of(own));
+        let flow_control = FlowControl::of_switch(pfc.as_ref(), settings.credits.as_ref(), switch.buffer, links);
         let lossless = settings.pfc.as_ref().map_or(0, |rules| rules.count());
         let lossless = settings.credits.as_ref().map_or(lossless, |rules| rules.count());
         let priorities = usize::from(switch.priorities);

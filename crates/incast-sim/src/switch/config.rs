@@ -6,13 +6,14 @@ use crate::{
         config::{Buffer, Size, also_off},
         trim::config::Trim,
     },
-    flow_control::config::{Credits, Pfc},
+    flow_control::config::{Credits, Headroom, Pfc, Threshold},
     routing::config::LoadBalancing,
 };
-use incast_cc::registry::AgentParameters;
-use incast_units::Rate;
+use incast_cc::{marking::Marking, registry::AgentParameters};
+use incast_units::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// ECN marking of the egress queue, in bytes of the packet's own priority.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -42,6 +43,25 @@ pub enum Ecn {
         /// Thresholds, one table for each rate that a port of a switch has.
         rates: Vec<RedAtRate>,
     },
+}
+
+impl Ecn {
+    /// The thresholds of a port of this rate, in bytes.
+    pub fn marking(&self, rate: Rate, base_rtt: Time) -> Marking {
+        let red = |min: Size, max: Size, p| Marking::Red {
+            min: min.bytes(rate, base_rtt),
+            max: max.bytes(rate, base_rtt),
+            p,
+        };
+        match self {
+            Self::Off => Marking::Off,
+            Self::Step { at } => Marking::Step { at: at.bytes(rate, base_rtt) },
+            Self::Red { min, max, p } => red(*min, *max, *p),
+            Self::RedByRate { rates } => {
+                rates.iter().find(|at| at.rate == rate).map_or(Marking::Off, |at| red(at.min, at.max, at.p))
+            }
+        }
+    }
 }
 
 /// Random early detection at the ports of one rate.
@@ -114,6 +134,24 @@ pub struct SwitchConfig {
     pub trim: Option<Trim>,
     /// Credit-based flow control; not together with priority flow control.
     pub credits: Option<Credits>,
+    /// Switches that differ, by node.
+    pub overrides: BTreeMap<u32, Override>,
+}
+
+/// What one switch may have of its own. Everything else is the same at all of them: the packet path, and what both ends of
+/// a link must agree on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Override {
+    /// Buffer.
+    pub buffer: Buffer,
+    /// Marking.
+    pub ecn: Ecn,
+    /// When marking looks.
+    pub mark_at: MarkAt,
+    /// Packets that cannot be marked.
+    pub not_ect: NotEct,
+    /// With priority flow control: when neighbours are paused, and the buffer for what still arrives then.
+    pub pfc: Option<(Threshold, Headroom)>,
 }
 
 impl SwitchConfig {
@@ -133,7 +171,46 @@ impl SwitchConfig {
             pfc: None,
             trim: None,
             credits: None,
+            overrides: BTreeMap::new(),
         }
+    }
+
+    /// The configuration of one switch.
+    pub fn at(&self, node: u32) -> Cow<'_, Self> {
+        let Some(Override { buffer, ecn, mark_at, not_ect, pfc }) = self.overrides.get(&node) else {
+            return Cow::Borrowed(self);
+        };
+        let own = |common: &Pfc| match *pfc {
+            Some((threshold, headroom)) => Pfc { threshold, headroom, ..common.clone() },
+            None => common.clone(),
+        };
+        Cow::Owned(Self {
+            buffer: *buffer,
+            ecn: ecn.clone(),
+            mark_at: *mark_at,
+            not_ect: *not_ect,
+            pfc: self.pfc.as_ref().map(own),
+            overrides: BTreeMap::new(),
+            ..self.clone()
+        })
+    }
+
+    /// The different configurations of some switches, each with those that have it.
+    pub fn kinds(&self, nodes: impl IntoIterator<Item = u32>) -> Vec<(Cow<'_, Self>, Vec<u32>)> {
+        let mut kinds: Vec<(Option<&Override>, Vec<u32>)> = Vec::new();
+        for node in nodes {
+            let own = self.overrides.get(&node);
+            match kinds.iter_mut().find(|(kind, _)| *kind == own) {
+                Some((_, alike)) => alike.push(node),
+                None => kinds.push((own, vec![node])),
+            }
+        }
+        kinds.into_iter().map(|(_, alike)| (self.at(alike[0]), alike)).collect()
+    }
+
+    /// The configurations of the switches that differ.
+    pub fn others(&self) -> impl Iterator<Item = Cow<'_, Self>> {
+        self.overrides.keys().map(|node| self.at(*node))
     }
 
     /// Priorities that classes can have.

@@ -13,8 +13,8 @@ use incast_sim::{
     Config, FlowSpec, base_path,
     config::{
         Buffer, ClassConfig, Ecn, Headroom, HostConfig, Limit, LinkEvent, LoadBalancing, LostRetransmission, MarkAt,
-        NotEct, PaceCredit, Pfc, Probes, RedAtRate, Scheduling, Size, SwitchConfig, Threshold, Ties, Trim, Victim,
-        Wire,
+        NotEct, Override, PaceCredit, Pfc, Probes, RedAtRate, Scheduling, Size, SwitchConfig, Threshold, Ties, Trim,
+        Victim, Wire,
     },
     fabric::format::Format,
     outcome::Totals,
@@ -23,7 +23,7 @@ use incast_sim::{
 };
 use incast_units::{Bytes, Rate, Time};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// Fabrics in a normal run.
 const CASES: u32 = 150;
@@ -78,6 +78,8 @@ struct Case {
     seed: u64,
     ties: Ties,
     end: Time,
+    /// Switches that differ, by number, each in as much of what was drawn for it as may be its own.
+    others: Vec<(u32, SwitchConfig)>,
 }
 
 impl Case {
@@ -109,7 +111,7 @@ impl Case {
             }
         }
         Config {
-            switch: self.switch.clone(),
+            switch: SwitchConfig { overrides: self.overrides(), ..self.switch.clone() },
             host: self.host.clone(),
             classes,
             flows: self.flows.iter().map(flow).collect(),
@@ -124,6 +126,27 @@ impl Case {
             wire: Wire::default(),
             topology,
         }
+    }
+
+    fn overrides(&self) -> BTreeMap<u32, Override> {
+        let Topology { hosts, .. } = self.topology.0;
+        let switches = self.topology.0.nodes() - hosts;
+        let common = &self.switch;
+        let own = |(number, drawn): &(u32, SwitchConfig)| {
+            let has_pfc = common.pfc.is_some();
+            let own = Override {
+                buffer: match drawn.buffer {
+                    Buffer::PerPort { .. } | Buffer::PerPortPackets { .. } if has_pfc => Buffer::Unlimited,
+                    buffer => buffer,
+                },
+                ecn: drawn.ecn.clone(),
+                mark_at: drawn.mark_at,
+                not_ect: drawn.not_ect,
+                pfc: drawn.pfc.as_ref().map(|pfc| (pfc.threshold, pfc.headroom)),
+            };
+            (hosts + number % switches, own)
+        };
+        self.others.iter().map(own).collect()
     }
 
     fn class(&self, kind: &Kind) -> ClassConfig {
@@ -353,6 +376,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             agent: AgentParameters::None,
             telemetry: false,
             // What is paused is not trimmed, and headers have a priority of their own.
+            overrides: BTreeMap::new(),
             trim: trim
                 .filter(|_| pfc.is_none() && priorities > 1)
                 .map(|trim| Trim { header_weight: trim.header_weight.filter(|_| scheduler.strict.is_none()), ..trim }),
@@ -490,8 +514,9 @@ fn case() -> impl Strategy<Value = Case> {
     let failures = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(failure, 1..4)];
     let ties = prop_oneof![3 => Just(Ties::Seeded), 1 => Just(Ties::PortOrder), 1 => Just(Ties::ArrivalsFirst)];
     let end = prop_oneof![(100u64..2_000).prop_map(Time::from_us), Just(Time::from_ms(20))];
-    (fabric(), switch(), host(), kinds, flows, failures, any::<u64>(), ties, end).prop_map(
-        |(topology, switch, host, kinds, flows, failures, seed, ties, end)| Case {
+    let others = prop_oneof![1 => Just(Vec::new()), 1 => proptest::collection::vec((0u32..100, switch()), 1..4)];
+    (fabric(), switch(), host(), kinds, flows, failures, any::<u64>(), ties, end, others).prop_map(
+        |(topology, switch, host, kinds, flows, failures, seed, ties, end, others)| Case {
             topology,
             switch,
             host,
@@ -501,6 +526,7 @@ fn case() -> impl Strategy<Value = Case> {
             seed,
             ties,
             end,
+            others,
         },
     )
 }
@@ -570,6 +596,7 @@ fn a_link_is_busy_until_the_end_of_its_transmission_has_come() {
         seed: 9_776_799_262_522_156_140,
         ties: Ties::ArrivalsFirst,
         end: Time::from_us(100),
+        others: Vec::new(),
     };
     let outcome = simulate(case.config(1)).expect("a configuration that can be run");
     assert_eq!(Summary::of(&outcome).difference(&incast_reference::simulate(&case.config(1))), None);
@@ -642,6 +669,7 @@ fn a_pause_frame_completes_no_transmission() {
         seed: 818_928_379,
         ties: Ties::ArrivalsFirst,
         end: Time::from_us(100),
+        others: Vec::new(),
     };
     let fast = Summary::of(&simulate(case.config(1)).expect("a run"));
     assert_eq!(fast.difference(&incast_reference::simulate(&case.config(1))), None);

@@ -55,6 +55,62 @@ pub struct Switch {
     /// Order of packets that reach a switch at the same picosecond, and whether transmissions that end then have ended:
     /// drawn, or lower ports first. `"arrivals-first"` with `profile = "hpcc-lineage"`.
     pub ties: Ties,
+    /// Switches that differ, a table for each kind. Of tables that match the same switch, what later ones give counts. They
+    /// change what `[switch]` and the scheme's `switch` come to; a scheme that has the list itself has it in place of
+    /// `[switch]`'s.
+    #[serde(rename = "override", skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
+}
+
+/// What some switches have of their own; every other key is as elsewhere, within `buffer` and `pfc`, too. What must be one
+/// for the fabric is not among the keys: flow control itself, priorities, schedulers, trimming, agents, load balancing.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SwitchOverride")]
+pub struct Override {
+    /// Which switches: a pattern on their names such as `"spine*"`; `"edge"` for those with hosts, `"fabric"` for those
+    /// without.
+    pub at: String,
+    /// Keys of `switch.buffer`; with another kind of buffer none of its keys are as elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Buffer>,
+    /// See `switch.ecn`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<Ecn>,
+    /// See `switch.ecn_at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_at: Option<MarkAt>,
+    /// See `switch.not_ect`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_ect: Option<NotEct>,
+    /// Thresholds of the kind that `switch.pfc` has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pfc: Option<OwnPfc>,
+}
+
+/// Thresholds of priority flow control at some switches.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "PfcOverride")]
+pub struct OwnPfc {
+    /// Fixed thresholds: pause at or above so many bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xoff: Option<Size>,
+    /// Fixed thresholds: resume at or below so many bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xon: Option<Size>,
+    /// Dynamic thresholds: part of the free shared buffer that one ingress may hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<Alpha>,
+    /// Dynamic thresholds: buffer set aside for each port and lossless priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<Bytes>,
+    /// Dynamic thresholds: resume so much below the threshold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_offset: Option<Bytes>,
+    /// Buffer for what still arrives when a pause was decided on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Headroom>,
 }
 
 impl Default for Switch {
@@ -73,6 +129,7 @@ impl Default for Switch {
             virtual_channels: 1,
             load_balancing: LoadBalancing::Ecmp,
             ties: Ties::Seeded,
+            overrides: Vec::new(),
         }
     }
 }

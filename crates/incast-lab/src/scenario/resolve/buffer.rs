@@ -1,11 +1,12 @@
 //! `switch.buffer` to the simulator's configuration.
 
+use super::switches::Group;
 use crate::scenario::document::switch::Switch;
 use crate::scenario::tree::{error::Problem, place::keys};
-use incast_sim::{config::Buffer, topology::Topology};
+use incast_sim::config::Buffer;
 
 /// Checks and converts; a full packet has `wire_mtu` bytes.
-pub fn resolve(switch: &Switch, topology: &Topology, wire_mtu: u32) -> Result<Buffer, Problem> {
+pub fn resolve(switch: &Switch, group: &Group<'_>, wire_mtu: u32) -> Result<Buffer, Problem> {
     let at = |key: &str, problem: Problem| problem.at(&keys!["switch", "buffer", key]);
     let Some(buffer) = &switch.buffer else {
         if switch.trim.0.is_some() || switch.credits.0.is_some() {
@@ -40,11 +41,7 @@ pub fn resolve(switch: &Switch, topology: &Topology, wire_mtu: u32) -> Result<Bu
                 return Err(at("alpha", Problem::value(alpha, "above 0 and at most 1024")));
             }
             let reserve = buffer.reserve().get();
-            let ports = topology.ports();
-            let most = (topology.hosts..topology.hosts + topology.rules.len() as u32)
-                .map(|node| ports.of(node).len() as u64)
-                .max();
-            let queues = most.unwrap_or(0) * u64::from(switch.priorities);
+            let queues = group.most_ports() * u64::from(switch.priorities);
             if reserve.saturating_mul(queues) > total {
                 let allowed = format!("at most {} B: {queues} queues share {total} B", total / queues.max(1));
                 return Err(at("reserve", Problem::value(format!("{reserve} B"), allowed)));

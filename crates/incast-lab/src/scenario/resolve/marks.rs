@@ -1,12 +1,13 @@
 //! Whether marks can come: the thresholds of switch ports beside the longest queues that can be there.
 
 use super::{agent, resolved::Resolved};
+use incast_cc::marking::Marking;
 use incast_sim::{
     Fabric,
-    config::{Buffer, Ecn},
+    config::{Buffer, Ecn, SwitchConfig},
     flow_control::pfc::{Bounds, Rules},
     pfc_rules,
-    topology::Topology,
+    topology::{Link, Topology},
 };
 use incast_units::{Rate, Time};
 use std::collections::BTreeMap;
@@ -25,20 +26,49 @@ pub fn warnings(topology: &Topology, scheme: &Resolved) -> Vec<String> {
         let queue = |priority: u8| priority * scheme.switch.virtual_channels.max(1);
         capable.map(|class| queue(class.priority)).all(|queue| rules.lossless & 1 << queue != 0)
     });
-    let largest_packet = u64::from(scheme.path.wire_mss);
+    let ports = topology.ports();
+    let mut warnings = Vec::new();
+    for (switch, nodes) in scheme.switch.kinds(topology.hosts..topology.nodes()) {
+        let rules = rules.as_ref().zip(switch.pfc.as_ref()).map(|(rules, own)| rules.of(own));
+        let place = match topology.names.get(nodes[0] as usize) {
+            Some(name) if !scheme.switch.overrides.is_empty() => format!("{name}'s "),
+            _ => String::new(),
+        };
+        let links = nodes
+            .iter()
+            .map(|node| ports.of(*node).iter().map(|end| topology.cables[end.cable as usize].link).collect::<Vec<_>>());
+        let longest = longest_queues(&switch, rules.as_ref(), u64::from(scheme.path.wire_mss), links);
+        warnings.extend(longest.into_iter().filter_map(|(bps, (bytes, why))| {
+            let rate = Rate::from_bps(bps);
+            let threshold = threshold(&switch.ecn, rate, scheme)?;
+            (threshold >= bytes).then(|| {
+                let name = &scheme.name;
+                format!(
+                    "scheme {name}: switch.ecn marks above {threshold} B at {place}ports of {rate}, and no queue gets there: {why} {bytes} B"
+                )
+            })
+        }));
+    }
+    warnings
+}
+
+/// By rate: the longest queue of any port of it in switches of one configuration with these links, and what ends it.
+fn longest_queues(
+    switch: &SwitchConfig,
+    rules: Option<&Rules>,
+    largest_packet: u64,
+    switches: impl Iterator<Item = Vec<Link>>,
+) -> BTreeMap<u64, (u64, &'static str)> {
     // Dynamic thresholds are for packets that may be dropped.
-    let by_buffer = match scheme.switch.buffer {
+    let by_buffer = match switch.buffer {
         Buffer::Shared { total, .. } if rules.is_some() => Some(total),
         ref buffer => longest_by_buffer(buffer, largest_packet),
     };
-    let ports = topology.ports();
-    // By rate: the longest queue of any port of it, and what ends it.
     let mut longest: BTreeMap<u64, (u64, &str)> = BTreeMap::new();
-    for node in topology.hosts..topology.nodes() {
-        let links: Vec<_> = ports.of(node).iter().map(|end| topology.cables[end.cable as usize].link).collect();
+    for links in switches {
         for (port, link) in links.iter().enumerate() {
             let ingresses = || links.iter().enumerate().filter(|(other, _)| *other != port);
-            let by_pauses = rules.as_ref().and_then(|rules| {
+            let by_pauses = rules.and_then(|rules| {
                 let limits = ingresses().map(|(_, link)| most_of_ingress(rules, link.rate, link.delay));
                 limits.sum::<Option<u64>>()
             });
@@ -51,28 +81,16 @@ pub fn warnings(topology: &Topology, scheme: &Resolved) -> Vec<String> {
             }
         }
     }
-    let name = &scheme.name;
-    let unreached = longest.into_iter().filter_map(|(bps, (bytes, why))| {
-        let rate = Rate::from_bps(bps);
-        let threshold = threshold(&scheme.switch.ecn, rate, scheme)?;
-        (threshold >= bytes).then(|| {
-            format!(
-                "scheme {name}: switch.ecn marks above {threshold} B at ports of {rate}, and no queue gets there: {why} {bytes} B"
-            )
-        })
-    });
-    unreached.collect()
+    longest
 }
 
 /// The queue above which a port of this rate may mark, in bytes.
 fn threshold(ecn: &Ecn, rate: Rate, scheme: &Resolved) -> Option<u64> {
-    let size = match ecn {
-        Ecn::Off => return None,
-        Ecn::Step { at } => at,
-        Ecn::Red { min, .. } => min,
-        Ecn::RedByRate { rates } => &rates.iter().find(|red| red.rate == rate)?.min,
-    };
-    Some(size.bytes(rate, scheme.path.base_rtt))
+    match ecn.marking(rate, scheme.path.base_rtt) {
+        Marking::Off => None,
+        Marking::Step { at } => Some(at),
+        Marking::Red { min, .. } => Some(min),
+    }
 }
 
 /// The longest queue that a buffer admits, in bytes.

@@ -180,7 +180,7 @@ fn which_ports(which: &[String], topology: &Topology) -> Result<Vec<(u32, u16)>,
 }
 
 /// `*` matches any characters, all else itself.
-fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
     let parts: Vec<&str> = parts.collect();

@@ -20,6 +20,7 @@ pub mod scheduler;
 pub mod scheme;
 mod sizes;
 mod switch;
+pub mod switches;
 pub mod traffic;
 mod trim;
 mod underlay;

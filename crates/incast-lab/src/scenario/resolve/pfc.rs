@@ -11,7 +11,6 @@ use incast_sim::{
     config::{Expiry, Pfc, Shortage, Threshold},
     flow_control::pfc::{Bounds, Rules},
     pfc_rules,
-    topology::Topology,
 };
 use incast_units::{Rate, Time};
 
@@ -85,16 +84,24 @@ pub fn check_channels(fabric: Fabric<'_>) -> Result<(), Problem> {
 
 /// What flow control comes to, one line for each kind of switch port; nothing where there is none.
 pub fn describe(fabric: Fabric<'_>) -> Vec<String> {
-    let Some(rules) = pfc_rules(fabric) else { return Vec::new() };
-    let mut links: Vec<(Rate, Time)> = switch_links(fabric.topology);
-    links.sort_unstable_by_key(|(rate, delay)| (rate.bps(), delay.ps()));
-    links.dedup();
-    links.iter().map(|link| line(&rules, *link)).collect()
-}
-
-fn switch_links(topology: &Topology) -> Vec<(Rate, Time)> {
-    // Every cable ends at a switch.
-    topology.cables.iter().map(|cable| (cable.link.rate, cable.link.delay)).collect()
+    let Some(common) = pfc_rules(fabric) else { return Vec::new() };
+    let Fabric { topology, switch, .. } = fabric;
+    let ports = topology.ports();
+    let mut lines = Vec::new();
+    for (own, nodes) in switch.kinds(topology.hosts..topology.nodes()) {
+        let rules = own.pfc.as_ref().map_or_else(|| common.clone(), |own| common.of(own));
+        let ends = nodes.iter().flat_map(|node| ports.of(*node));
+        let links = ends.map(|end| &topology.cables[end.cable as usize].link);
+        let mut links: Vec<(Rate, Time)> = links.map(|link| (link.rate, link.delay)).collect();
+        links.sort_unstable_by_key(|(rate, delay)| (rate.bps(), delay.ps()));
+        links.dedup();
+        let place = match topology.names.get(nodes[0] as usize) {
+            Some(name) if !switch.overrides.is_empty() => format!("{name} and its like: "),
+            _ => String::new(),
+        };
+        lines.extend(links.iter().map(|link| format!("{place}{}", line(&rules, *link))));
+    }
+    lines
 }
 
 fn line(rules: &Rules, (rate, delay): (Rate, Time)) -> String {

@@ -24,7 +24,7 @@ use super::{
     parameters::{given_parameters, parameter_problem, void_parameters},
     pfc,
     resolved::Resolved,
-    switch,
+    switches,
     traffic::Traffic,
     trim, underlay,
 };
@@ -82,7 +82,8 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let wire = context.document.wire;
     let format = frames::format(law, context.document.profile, host_table.frames.as_ref()).map_err(place)?;
     let network = files.path(context.topology, mtu, host_table.rto_min, &format, wire.gap);
-    let switch = switch::resolve(&switch_table, context.topology, &network, format.data(mtu), files).map_err(place)?;
+    let switch =
+        switches::resolve(&switch_table, context.topology, &network, format.data(mtu), files).map_err(place)?;
     let mut host = host::resolve(&host_table, switch.load_balancing, &network, context.topology).map_err(place)?;
 
     for (class, _) in &scheme.by_class {
@@ -329,9 +330,10 @@ fn footnotes(written: Option<&Node>, root: &Node) -> Vec<String> {
 
 /// Traffic with and without ECN in one queue, of which only the one gives way.
 fn not_ect(scheme: &Resolved) -> Option<String> {
-    let marks = scheme.switch.ecn != Ecn::Off && !agent::decides_marks(scheme);
+    let by_agent = agent::decides_marks(scheme);
     let name = &scheme.name;
-    if scheme.switch.not_ect == NotEct::Drop && !marks {
+    let is_void = |switch: &SwitchConfig| switch.not_ect == NotEct::Drop && (switch.ecn == Ecn::Off || by_agent);
+    if any_switch(scheme, is_void) {
         return Some(format!("scheme {name}: switch.not_ect has no effect, as no queue marks packets"));
     }
     let of = |capable: bool| {
@@ -340,7 +342,8 @@ fn not_ect(scheme: &Resolved) -> Option<String> {
     };
     let pair = of(true).flat_map(|with| of(false).map(move |without| (with, without)));
     let (with, without) = pair.into_iter().find(|(with, without)| with.priority == without.priority)?;
-    (marks && scheme.switch.not_ect == NotEct::Pass).then(|| {
+    let is_unfair = |switch: &SwitchConfig| switch.not_ect == NotEct::Pass && switch.ecn != Ecn::Off && !by_agent;
+    any_switch(scheme, is_unfair).then(|| {
         format!(
             "scheme {name}: class {} is not ECN-capable and shares a queue with {}, which alone gives way: switch.not_ect = \"drop\" drops its packets where others are marked, as switches do, and priority = … gives it a queue of its own",
             without.name, with.name
@@ -348,12 +351,20 @@ fn not_ect(scheme: &Resolved) -> Option<String> {
     })
 }
 
+/// Whether it is so at some switches.
+fn any_switch(scheme: &Resolved, is_so: impl Fn(&SwitchConfig) -> bool) -> bool {
+    is_so(&scheme.switch) || scheme.switch.others().any(|switch| is_so(&switch))
+}
+
 /// Things that have no effect or look wrong in one scheme.
 pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String> {
     let mut warnings = Vec::new();
     let capable = |scheme: &Resolved| scheme.classes.iter().any(|class| class.law.transport().ecn_capable);
-    let on = |switch: &Switch| switch.ecn != Ecn::Off;
-    let drops = |scheme: &Resolved| scheme.switch.not_ect == NotEct::Drop;
+    let on = |switch: &Switch| {
+        let mut own = switch.overrides.iter().filter_map(|own| own.ecn.as_ref());
+        switch.ecn != Ecn::Off || own.any(|ecn| *ecn != Ecn::Off)
+    };
+    let drops = |scheme: &Resolved| any_switch(scheme, |switch| switch.not_ect == NotEct::Drop);
     let reads_telemetry = |scheme: &Arc<Resolved>| scheme.classes.iter().any(|class| class.law.info().telemetry());
     if let Some(scheme) = schemes.iter().find(|scheme| reads_telemetry(scheme)) {
         let most = context.topology.most_switches();

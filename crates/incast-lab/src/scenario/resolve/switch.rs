@@ -4,22 +4,24 @@ use super::{
     super::document::switch::{self as document, Switch},
     agent, buffer,
     files::Files,
-    pfc, refusal, trim,
+    pfc, refusal,
+    switches::Group,
+    trim,
 };
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::Path;
 use incast_sim::{
     checks::{check_credits_alone, check_not_ect, check_priorities, check_scheduler, check_trim},
     config::{Ecn, LoadBalancing, RedAtRate, Size, SwitchConfig},
-    topology::Topology,
 };
 use incast_units::{Rate, Time};
+use std::collections::BTreeMap;
 
-/// Checks and converts; `path` is for comparing thresholds with the buffer and for the defaults of agents, the size of
-/// a full packet for those of trimming.
+/// Checks and converts the table of some switches; `path` is for comparing thresholds with the buffer and for the defaults
+/// of agents, the size of a full packet for those of trimming.
 pub fn resolve(
     switch: &Switch,
-    topology: &Topology,
+    group: &Group<'_>,
     path: &Path,
     full_frame: u32,
     files: &mut Files,
@@ -29,9 +31,9 @@ pub fn resolve(
         agent::resolve(&agent::of(switch)?, path, files).map_err(|problem| problem.at(&keys!["switch", "agent"]))?;
     let pfc = pfc::resolve(&switch.pfc, switch.priorities / switch.virtual_channels)?;
     let trim = switch.trim.0.as_ref().map(|trim| trim::resolve(trim, full_frame)).transpose()?;
-    check_ecn(&switch.ecn, topology, path.base_rtt).map_err(|problem| problem.at(&keys!["switch", "ecn"]))?;
+    check_ecn(&switch.ecn, group, path.base_rtt).map_err(|problem| problem.at(&keys!["switch", "ecn"]))?;
     let resolved = SwitchConfig {
-        buffer: buffer::resolve(switch, topology, path.wire_mss)?,
+        buffer: buffer::resolve(switch, group, path.wire_mss)?,
         ecn: switch.ecn.clone(),
         mark_at: switch.ecn_at,
         not_ect: switch.not_ect,
@@ -49,6 +51,7 @@ pub fn resolve(
         pfc,
         trim,
         credits: switch.credits.0.clone(),
+        overrides: BTreeMap::new(),
     };
     check_credits_alone(&resolved).map_err(|error| refusal(error, &keys!["switch", "credits"]))?;
     check_not_ect(&resolved).map_err(|error| refusal(error, &keys!["switch", "not_ect"]))?;
@@ -57,7 +60,7 @@ pub fn resolve(
     Ok(resolved)
 }
 
-fn check_ecn(ecn: &Ecn, topology: &Topology, base_rtt: Time) -> Result<(), Problem> {
+fn check_ecn(ecn: &Ecn, group: &Group<'_>, base_rtt: Time) -> Result<(), Problem> {
     match ecn {
         Ecn::Off | Ecn::Step { .. } => Ok(()),
         Ecn::Red { min, max, p } => check_red(*min, *max, *p, base_rtt),
@@ -71,7 +74,7 @@ fn check_ecn(ecn: &Ecn, topology: &Topology, base_rtt: Time) -> Result<(), Probl
             }
             let without = |rate: &Rate| rates.iter().all(|red| red.rate != *rate);
             // A host's port is no switch's, but the other end of its link is.
-            if let Some(rate) = topology.cables.iter().map(|cable| cable.link.rate).find(without) {
+            if let Some(rate) = group.rates().find(without) {
                 let problem = Problem::new(format!("there are ports of {rate}, but no thresholds for them"));
                 return Err(problem.under("rates"));
             }

@@ -228,6 +228,11 @@ const NOT_THERE: &[(&[&str], &str)] = &[
     (&["host_pause", "pause", "pause_storm", "storm"], "a host that pauses for ever is not there"),
 ];
 
+/// The keys of `switch.override`, and those of `switch` that are not among them.
+const OF_SOME_SWITCHES: &[&str] = &["at", "buffer", "ecn", "ecn_at", "not_ect", "pfc"];
+const OF_ALL_SWITCHES: &[&str] =
+    &["credits", "trim", "agent", "priorities", "scheduler", "virtual_channels", "load_balancing", "ties"];
+
 impl de::StdError for Problem {}
 
 impl fmt::Display for Problem {
@@ -260,6 +265,10 @@ impl de::Error for Problem {
     fn unknown_field(found: &str, names: &'static [&'static str]) -> Self {
         let absent = NOT_THERE.iter().find(|(keys, _)| keys.contains(&found));
         let what = absent.map_or("unknown key".to_owned(), |(_, why)| format!("unknown key: {why}"));
+        if names == OF_SOME_SWITCHES && OF_ALL_SWITCHES.contains(&found) {
+            let what = format!("unknown key: `switch.{found}` is the same at all switches");
+            return Self { allowed: Some(list(names, false)), ..Self::new(what) };
+        }
         Self::unknown(what, found, names.iter().copied())
     }
     fn missing_field(name: &'static str) -> Self {
