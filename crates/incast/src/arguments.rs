@@ -4,6 +4,7 @@ use clap::{
     ArgGroup, Args, Parser, Subcommand, ValueEnum,
     builder::{PathBufValueParser, TypedValueParser},
 };
+use incast_interop::device::sonic::ports::Class;
 use incast_lab::{
     clocks::AsymmetricLink,
     results::{compact::parse_column, record::TABLES},
@@ -29,6 +30,8 @@ pub enum Command {
     Run(Run),
     /// Parse and validate scenarios; print the effective values, the runs and the expected cost
     Check(Check),
+    /// Write what switches or hosts must be told so that they do what was simulated
+    Config(Config),
     /// Divide the runs of scenarios into shards of about equal cost, for several machines: run --shard does one
     Plan(Plan),
     /// Join what `run --shard` did into the results of one machine, if every run is there
@@ -111,6 +114,54 @@ pub struct Run {
     /// them
     #[arg(long, value_name = "I/N", conflicts_with_all = ["json", "wide", "resume"])]
     pub shard: Option<Shard>,
+}
+
+/// Arguments of `config`.
+#[derive(Debug, Args)]
+pub struct Config {
+    /// Scenario file, or the name of a bundled one
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// For what
+    #[arg(long = "for", value_name = "TARGET", value_enum)]
+    pub target: Target,
+    /// The scheme [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub scheme: Option<String>,
+    /// A switch of the scenario, where there are several kinds of them: leaf0
+    #[arg(long, value_name = "NAME")]
+    pub switch: Option<String>,
+    /// The device's ports: its config_db.json, or each as NAME@RATE: Ethernet0@25Gbps
+    #[arg(long, value_name = "FILE|NAME@RATE", num_args = 1..)]
+    pub ports: Vec<String>,
+    /// Queue and DSCP of each priority that the scheme uses: 1=3:26 0=6:48 [default: priority p has queue 7 - p and DSCP
+    /// 8 times that; a single priority has all packets]
+    #[arg(long, value_name = "PRIORITY=QUEUE:DSCP", num_args = 1..)]
+    pub queues: Vec<Class>,
+    /// Change a value: scheme.dctcp.gain=0.1, switch.buffer.total=16MB
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub sets: Vec<(String, String)>,
+    /// Which grid point: load=0.4
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub only: Vec<String>,
+    /// Folder for the files [default: stdout]
+    #[arg(long, value_name = "DIR", value_parser = local())]
+    pub out: Option<PathBuf>,
+    /// Write also the scenario with the values that devices take
+    #[arg(long, value_name = "SCENARIO.toml", value_parser = local())]
+    pub as_rounded: Option<PathBuf>,
+    /// Overwrite files that are there already
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// What can be configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// A switch that runs SONiC: tables of CONFIG_DB, to be merged by `config load`
+    Sonic,
+    /// A Linux host: sysctl, routes, links
+    Linux,
 }
 
 /// Arguments of `plan`.

@@ -6,6 +6,7 @@ pub mod bundled;
 mod calibrate;
 mod check;
 mod clock_sync;
+mod config;
 mod diff;
 mod export;
 mod flows;
@@ -55,6 +56,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let end = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Config(arguments) => config::config(&arguments),
         Command::Plan(arguments) => shards::plan(&arguments),
         Command::Gather(arguments) => shards::gather(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments),

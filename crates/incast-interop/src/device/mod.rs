@@ -1,0 +1,63 @@
+//! Configuration of real switches and hosts: what a scheme needs of them, as text that they take.
+//!
+//! - [`sonic`]: tables of CONFIG_DB for one switch, and back. [`linux`]: sysctl, routes and links of a host.
+//! - [`rounded`]: the scenario with the values that a device takes, so that what is applied is what was simulated.
+
+pub mod linux;
+pub mod rounded;
+pub mod sonic;
+pub mod switch;
+
+use incast_cc::Path;
+use incast_lab::scenario::{Run, ScenarioError};
+use incast_sim::Config;
+use std::fmt;
+use thiserror::Error;
+
+/// What a scheme runs with, at one grid point.
+#[derive(Debug)]
+pub struct Wanted {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the scheme.
+    pub scheme: String,
+    /// What the simulator runs.
+    pub config: Config,
+    /// The network as the scheme's own law is given it.
+    pub path: Path,
+}
+
+impl Wanted {
+    /// That of a run.
+    ///
+    /// # Errors
+    /// Clocks that cannot be synchronised.
+    pub fn of(run: &Run) -> Result<Self, ScenarioError> {
+        let config = run.config(1)?;
+        Ok(Self { scenario: run.scenario.clone(), scheme: run.scheme.clone(), config, path: run.path() })
+    }
+
+    /// Where the text comes from, for its first line.
+    fn origin(&self) -> String {
+        format!("Scenario {}, scheme {}: written by incast config.", self.scenario, self.scheme)
+    }
+}
+
+/// What a device cannot be told, one or more sentences.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct Refused(pub Vec<String>);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+
+/// What there is to apply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Name and text of each file.
+    pub files: Vec<(&'static str, String)>,
+    /// Why it is so, what was rounded, and what is left to do: a sentence each.
+    pub notes: Vec<String>,
+}

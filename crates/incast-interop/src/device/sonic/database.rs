@@ -1,0 +1,89 @@
+//! Tables of CONFIG_DB: every value a text.
+
+use serde_json::{Map, Value, json};
+
+/// Tables by name; in each, entries by key, with fields.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Database(Map<String, Value>);
+
+impl Database {
+    /// Sets an entry.
+    pub fn set(&mut self, table: &str, key: &str, fields: &[(&str, String)]) {
+        self.set_all(table, key, fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect());
+    }
+
+    /// Sets an entry with any names of fields.
+    pub fn set_all(&mut self, table: &str, key: &str, fields: Vec<(String, String)>) {
+        let fields: Map<String, Value> = fields.into_iter().map(|(name, value)| (name, json!(value))).collect();
+        let table = self.0.entry(table).or_insert_with(|| json!({}));
+        if let Some(table) = table.as_object_mut() {
+            table.insert(key.to_owned(), Value::Object(fields));
+        }
+    }
+
+    /// There is such an entry.
+    pub fn has(&self, table: &str, key: &str) -> bool {
+        self.0.get(table).is_some_and(|table| table.get(key).is_some())
+    }
+
+    /// As `config load` reads it.
+    pub fn text(&self) -> String {
+        let text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
+        text + "\n"
+    }
+
+    /// Refuses what SONiC's YANG models let pass and its daemons do not: a profile with both kinds of thresholds or none, a
+    /// queue that is no number, marking without a word on drops, a threshold of more than 31 bits.
+    ///
+    /// # Errors
+    /// All that is wrong.
+    pub fn check(&self) -> Result<(), Vec<String>> {
+        let mut wrong = Vec::new();
+        for (table, entries) in &self.0 {
+            for (key, fields) in entries.as_object().into_iter().flatten() {
+                let Some(fields) = fields.as_object() else {
+                    wrong.push(format!("{table}|{key}: no table of fields"));
+                    continue;
+                };
+                let mut add = |what: String| wrong.push(format!("{table}|{key}: {what}"));
+                match table.as_str() {
+                    "BUFFER_PROFILE" => {
+                        let given = ["static_th", "dynamic_th"].map(|field| fields.contains_key(field));
+                        if given[0] == given[1] {
+                            add("exactly one of `static_th` and `dynamic_th` must be given".into());
+                        }
+                    }
+                    "QUEUE" | "BUFFER_QUEUE" | "BUFFER_PG" => {
+                        let number = key.rsplit('|').next().unwrap_or_default();
+                        if !is_range(number) {
+                            add(format!("{number:?} is no queue, allowed is 0 to 15, or a range such as 3-4"));
+                        }
+                    }
+                    "WRED_PROFILE" => {
+                        let marks = fields.get("ecn").is_some_and(|ecn| ecn != "ecn_none");
+                        let says = fields.keys().any(|field| field.starts_with("wred_") && field.ends_with("_enable"));
+                        if marks && !says {
+                            add("`ecn` without any `wred_*_enable`: some devices then do not mark".into());
+                        }
+                        for (field, value) in fields.iter().filter(|(field, _)| field.ends_with("_threshold")) {
+                            let bytes = value.as_str().and_then(|text| text.parse::<u64>().ok());
+                            if bytes.is_none_or(|bytes| bytes > super::MOST_BYTES) {
+                                add(format!("`{field}` is {value}, allowed is 0 to {} bytes", super::MOST_BYTES));
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+    }
+}
+
+fn is_range(text: &str) -> bool {
+    let number = |text: &str| text.parse::<u8>().ok().filter(|number| *number < 16 && text.len() <= 2);
+    match text.split_once('-') {
+        None => number(text).is_some(),
+        Some((first, last)) => number(first).zip(number(last)).is_some_and(|(first, last)| first < last),
+    }
+}

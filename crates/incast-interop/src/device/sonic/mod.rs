@@ -1,0 +1,404 @@
+//! SONiC's CONFIG_DB, of one switch.
+//!
+//! Names and meaning of tables and fields: the YANG models of sonic-buildimage and `doc/swss-schema.md` of sonic-swss.
+//! Thresholds of WRED and ECN are one (`orchagent/qosorch.cpp`), compared with the queue of the moment, and above the upper
+//! one every packet is marked.
+
+pub mod database;
+pub mod ports;
+
+use super::{
+    Refused, Wanted, Written,
+    switch::{Ports, Switch},
+};
+use database::Database;
+use incast_cc::marking::Marking;
+use incast_sim::{
+    config::{Alpha, LoadBalancing, MarkAt, NotEct, Scheduling, Threshold},
+    flow_control::pfc::{Bounds, Limits},
+};
+use incast_units::Rate;
+use ports::{Class, Port};
+
+/// Thresholds are read as 32 bits with a sign (`orchagent/qosorch.cpp` uses `stoi`).
+const MOST_BYTES: u64 = 0x7fff_ffff;
+/// Weights of a scheduler (sonic-scheduler.yang).
+const MOST_WEIGHT: u64 = 100;
+/// What `pfcwd start_default` of sonic-utilities sets, in milliseconds, on up to 32 ports.
+const WATCHDOG: &str = "200";
+
+/// The exponents of two that `dynamic_th` takes (sonic-buffer-profile.yang).
+const EXPONENTS: std::ops::RangeInclusive<i32> = -8..=7;
+
+/// The nearest power of two as an exponent, and whether it is another number.
+pub fn exponent(alpha: f64) -> (i32, bool) {
+    let nearest = (alpha.log2().round() as i32).clamp(*EXPONENTS.start(), *EXPONENTS.end());
+    (nearest, 2f64.powi(nearest) != alpha)
+}
+
+/// A probability in whole per cent, at least one, and whether it is another number.
+pub fn percent(p: f64) -> (u32, bool) {
+    let nearest = ((p * 100.0).round() as u32).clamp(1, 100);
+    (nearest, (f64::from(nearest) / 100.0 - p).abs() > 1e-12)
+}
+
+/// The tables for switches of a kind whose device has these ports. `classes` are the queues of the priorities in use.
+///
+/// # Errors
+/// What a SONiC switch cannot be told.
+pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]) -> Result<Written, Refused> {
+    let mut refused = inexpressible(wanted, switch);
+    let buffer = switch.shared_buffer().map_err(|why| refused.push(why)).unwrap_or_default();
+    let device: Vec<(&Ports, Vec<&Port>)> =
+        switch.ports.iter().map(|kind| (kind, ports.iter().filter(|port| port.rate == kind.rate).collect())).collect();
+    for (kind, found) in &device {
+        if found.len() < kind.count {
+            let (have, rate) = (found.len(), kind.rate);
+            refused
+                .push(format!("--ports: {have} ports of {rate}, and {} has {} of them", switch.names[0], kind.count));
+        }
+        let marks = match kind.marking {
+            Marking::Off => 0,
+            Marking::Step { at } => at,
+            Marking::Red { max, .. } => max,
+        };
+        if marks > MOST_BYTES {
+            refused.push(format!("switch.ecn: {marks} B at ports of {}, allowed is at most {MOST_BYTES} B", kind.rate));
+        }
+    }
+    if !refused.is_empty() {
+        return Err(Refused(refused));
+    }
+    let mut writer = Writer { switch, classes, database: Database::default(), notes: Vec::new() };
+    writer.maps();
+    writer.schedulers();
+    writer.buffers(buffer);
+    for (kind, ports) in &device {
+        writer.marks(kind);
+        writer.headroom(kind);
+        ports.iter().for_each(|port| writer.port(kind, &port.name));
+    }
+    writer.watchdog(device.iter().flat_map(|(_, ports)| ports.iter().copied()));
+    let unused: Vec<&str> = ports
+        .iter()
+        .filter(|port| switch.ports.iter().all(|kind| kind.rate != port.rate))
+        .map(|port| port.name.as_str())
+        .collect();
+    if !unused.is_empty() {
+        writer.notes.push(format!(
+            "not touched, as {} has no port of their rate: {}",
+            switch.names[0],
+            unused.join(" ")
+        ));
+    }
+    writer.remarks(wanted);
+    let Writer { database, notes, .. } = writer;
+    database.check().map_err(Refused)?;
+    Ok(Written { files: vec![("config_db.json", database.text())], notes })
+}
+
+/// What has no field.
+fn inexpressible(wanted: &Wanted, switch: &Switch) -> Vec<String> {
+    let own = &switch.own;
+    let mut refused = Vec::new();
+    if let Some(agent) = own.agent.info() {
+        refused.push(format!("switch.agent: no SONiC switch runs {}", agent.name));
+    }
+    if own.credits.is_some() {
+        refused.push("switch.credits: Ethernet has no credits".into());
+    }
+    if own.trim.is_some() {
+        refused
+            .push("switch.trim: the headers that are left here have 64 B, SONiC's SWITCH_TRIMMING makes others".into());
+    }
+    if own.virtual_channels > 1 {
+        refused.push("switch.virtual_channels: a queue is chosen at the ingress, and not by the way behind it".into());
+    }
+    if own.load_balancing != LoadBalancing::Ecmp {
+        refused.push("switch.load_balancing: allowed is \"ecmp\"; others are no table of CONFIG_DB".into());
+    }
+    for class in &wanted.config.classes {
+        if class.law.info().telemetry() {
+            refused.push(format!("scheme {}: {} needs telemetry in its packets", wanted.scheme, class.law.info().name));
+            break;
+        }
+    }
+    let alphas = match own.pfc.as_ref().map(|pfc| pfc.threshold) {
+        Some(Threshold::Dynamic { alpha: Alpha::Fixed(alpha), .. }) => vec![("switch.pfc.alpha", alpha)],
+        _ => Vec::new(),
+    };
+    let of_buffer = switch.shared_buffer().ok().map(|(_, alpha, _)| ("switch.buffer.alpha", alpha));
+    for (key, alpha) in alphas.into_iter().chain(of_buffer) {
+        let (least, most) = (2f64.powi(*EXPONENTS.start()), 2f64.powi(*EXPONENTS.end()));
+        if !(least..=most).contains(&alpha) {
+            refused.push(format!(
+                "{key}: {alpha}, allowed is 2^n with n from {} to {}",
+                EXPONENTS.start(),
+                EXPONENTS.end()
+            ));
+        }
+    }
+    refused
+}
+
+struct Writer<'a> {
+    switch: &'a Switch,
+    classes: &'a [Class],
+    database: Database,
+    notes: Vec<String>,
+}
+
+/// `25Gbps` as a part of a name.
+fn short(rate: Rate) -> String {
+    rate.to_string().trim_end_matches("bps").to_lowercase()
+}
+
+impl Writer<'_> {
+    fn set(&mut self, table: &str, key: &str, fields: &[(&str, String)]) {
+        self.database.set(table, key, fields);
+    }
+
+    fn is_lossless(&self, class: &Class) -> bool {
+        self.switch.lossless & 1 << class.priority != 0
+    }
+
+    /// Lossless classes have a priority group of their own, the others share group 0.
+    fn group(&self, class: &Class) -> u8 {
+        if self.is_lossless(class) { class.tc } else { 0 }
+    }
+
+    /// Values of `DSCP` to traffic classes, and these to queues, groups and priorities of pauses.
+    fn maps(&mut self) {
+        let Some(lowest) = self.classes.last() else { return };
+        let tc_of = |dscp: u8| self.classes.iter().find(|class| class.dscp == Some(dscp)).unwrap_or(lowest).tc;
+        let all: Vec<(String, String)> = (0..64).map(|dscp| (dscp.to_string(), tc_of(dscp).to_string())).collect();
+        let same: Vec<(String, String)> =
+            self.classes.iter().map(|class| (class.tc.to_string(), class.tc.to_string())).collect();
+        let groups: Vec<(String, String)> =
+            self.classes.iter().map(|class| (class.tc.to_string(), self.group(class).to_string())).collect();
+        let lossless: Vec<(String, String)> = self
+            .classes
+            .iter()
+            .filter(|class| self.is_lossless(class))
+            .map(|class| (class.tc.to_string(), class.tc.to_string()))
+            .collect();
+        self.database.set_all("DSCP_TO_TC_MAP", "incast", all);
+        self.database.set_all("TC_TO_QUEUE_MAP", "incast", same);
+        self.database.set_all("TC_TO_PRIORITY_GROUP_MAP", "incast", groups);
+        if !lossless.is_empty() {
+            self.database.set_all("MAP_PFC_PRIORITY_TO_QUEUE", "incast", lossless.clone());
+            self.database.set_all("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "incast", lossless);
+        }
+        for class in self.classes {
+            let kind = if self.is_lossless(class) { "lossless" } else { "lossy" };
+            let from = match class.dscp {
+                Some(dscp) if class.priority != lowest.priority => format!("DSCP {dscp}"),
+                Some(dscp) if self.classes.len() > 1 => format!("DSCP {dscp} and whatever is in no other class"),
+                _ => "all packets".into(),
+            };
+            self.notes
+                .push(format!("priority {} of the scenario is queue {} ({kind}): {from}", class.priority, class.tc));
+        }
+    }
+
+    /// Which queue sends next.
+    fn schedulers(&mut self) {
+        let weights = match &self.switch.own.scheduler {
+            Scheduling::Strict => {
+                self.set("SCHEDULER", "incast_strict", &[("type", "STRICT".into())]);
+                return;
+            }
+            Scheduling::Dwrr { weights, .. } => (0, weights),
+            Scheduling::StrictOverDwrr { strict, weights, .. } => (*strict, weights),
+        };
+        let (strict, weights) = weights;
+        let most = u64::from(weights.iter().copied().max().unwrap_or(1).max(1));
+        for class in self.classes {
+            match class.priority.checked_sub(strict).and_then(|index| weights.get(usize::from(index))) {
+                None => self.set("SCHEDULER", "incast_strict", &[("type", "STRICT".into())]),
+                Some(weight) => {
+                    let weight = u64::from(*weight);
+                    let scaled = if most > MOST_WEIGHT { (weight * MOST_WEIGHT / most).max(1) } else { weight };
+                    if scaled != weight {
+                        self.notes.push(format!(
+                            "the weight {weight} of priority {} is {scaled}: at most 100",
+                            class.priority
+                        ));
+                    }
+                    let fields = [("type", "DWRR".to_owned()), ("weight", scaled.to_string())];
+                    self.database.set("SCHEDULER", &format!("incast_dwrr_{}", class.tc), &fields);
+                }
+            }
+        }
+    }
+
+    fn scheduler_of(&self, class: &Class) -> String {
+        let dwrr = format!("incast_dwrr_{}", class.tc);
+        if self.database.has("SCHEDULER", &dwrr) { dwrr } else { "incast_strict".into() }
+    }
+
+    /// The pools, and what queues may take of them.
+    fn buffers(&mut self, (total, alpha, reserve): (u64, f64, u64)) {
+        for (name, kind) in [("incast_ingress", "ingress"), ("incast_egress", "egress")] {
+            let fields = [("type", kind.to_owned()), ("mode", "dynamic".into()), ("size", total.to_string())];
+            self.set("BUFFER_POOL", name, &fields);
+        }
+        self.notes.push(format!(
+            "BUFFER_POOL: {total} B is switch.buffer.total; a device that has less, or sets parts aside, needs its own number there and in the scenario"
+        ));
+        let whole = |pool: &str| [("pool", pool.to_owned()), ("size", "0".into()), ("static_th", total.to_string())];
+        let lossy = self.classes.iter().any(|class| !self.is_lossless(class));
+        if lossy {
+            let (exponent, is_rounded) = exponent(alpha);
+            let fields = [
+                ("pool", "incast_egress".to_owned()),
+                ("size", reserve.to_string()),
+                ("dynamic_th", exponent.to_string()),
+            ];
+            self.set("BUFFER_PROFILE", "incast_lossy", &fields);
+            self.rounded("switch.buffer.alpha", alpha, 2f64.powi(exponent), is_rounded);
+            // Drops are decided where packets leave.
+            self.set("BUFFER_PROFILE", "incast_ingress_lossy", &whole("incast_ingress"));
+        }
+        if self.switch.lossless != 0 {
+            // Pauses are decided where packets arrive.
+            self.set("BUFFER_PROFILE", "incast_egress_lossless", &whole("incast_egress"));
+        }
+    }
+
+    fn rounded(&mut self, key: &str, wanted: f64, written: f64, is_rounded: bool) {
+        if is_rounded {
+            let note =
+                format!("{key}: {wanted} in the scenario, {written} on the device (--as-rounded writes it back)");
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+
+    /// When ports of a rate mark.
+    fn marks(&mut self, kind: &Ports) {
+        let (min, max, p) = match kind.marking {
+            Marking::Off => return,
+            Marking::Step { at } => (at, at, 1.0),
+            Marking::Red { min, max, p } => (min, max, p),
+        };
+        let (percent, is_rounded) = percent(p);
+        self.rounded("switch.ecn.p", p, f64::from(percent) / 100.0, is_rounded);
+        let drops = self.switch.own.not_ect == NotEct::Drop;
+        let mut fields = vec![("ecn", "ecn_all".to_owned())];
+        let names = [
+            ("wred_green_enable", "green_min_threshold", "green_max_threshold", "green_drop_probability"),
+            ("wred_yellow_enable", "yellow_min_threshold", "yellow_max_threshold", "yellow_drop_probability"),
+            ("wred_red_enable", "red_min_threshold", "red_max_threshold", "red_drop_probability"),
+        ];
+        for (enable, least, most, probability) in names {
+            fields.push((enable, drops.to_string()));
+            fields.push((least, min.to_string()));
+            fields.push((most, max.to_string()));
+            fields.push((probability, percent.to_string()));
+        }
+        self.database.set("WRED_PROFILE", &format!("incast_{}", short(kind.rate)), &fields);
+        self.notes.push(format!("WRED_PROFILE of ports of {}: {} B to {} B, {percent}%", kind.rate, min, max));
+    }
+
+    /// What ports of a rate hold for a lossless class before and after they pause it.
+    fn headroom(&mut self, kind: &Ports) {
+        let Some(Limits { headroom, threshold }) = kind.limits else { return };
+        let mut fields = vec![("pool", "incast_ingress".to_owned()), ("xoff", headroom.to_string())];
+        match threshold {
+            Bounds::Static { xoff, xon } => {
+                fields.extend([("size", "0".to_owned()), ("static_th", xoff.to_string()), ("xon", xon.to_string())]);
+            }
+            Bounds::Dynamic { alpha, reserve, resume_offset } => {
+                let alpha = alpha as f64 / f64::from(1u32 << 20);
+                let (exponent, is_rounded) = exponent(alpha);
+                self.rounded("switch.pfc.alpha", alpha, 2f64.powi(exponent), is_rounded);
+                fields.extend([
+                    ("size", reserve.to_string()),
+                    ("dynamic_th", exponent.to_string()),
+                    ("xon", "0".to_owned()),
+                    ("xon_offset", resume_offset.to_string()),
+                ]);
+            }
+        }
+        self.database.set("BUFFER_PROFILE", &format!("incast_lossless_{}", short(kind.rate)), &fields);
+        self.notes.push(format!(
+            "headroom of ports of {} (xoff): {headroom} B, for cables of {}, the longest in the scenario; devices react later than its switches, vendors' tables have more",
+            kind.rate, kind.delay
+        ));
+    }
+
+    /// The queues and groups of a port.
+    fn port(&mut self, kind: &Ports, name: &str) {
+        for class in self.classes {
+            let queue = format!("{name}|{}", class.tc);
+            let mut fields = vec![("scheduler", self.scheduler_of(class))];
+            if kind.marking != Marking::Off {
+                fields.push(("wred_profile", format!("incast_{}", short(kind.rate))));
+            }
+            self.database.set("QUEUE", &queue, &fields);
+            let (egress, ingress) = if self.is_lossless(class) {
+                ("incast_egress_lossless".to_owned(), format!("incast_lossless_{}", short(kind.rate)))
+            } else {
+                ("incast_lossy".to_owned(), "incast_ingress_lossy".to_owned())
+            };
+            self.database.set("BUFFER_QUEUE", &queue, &[("profile", egress)]);
+            self.database.set("BUFFER_PG", &format!("{name}|{}", self.group(class)), &[("profile", ingress)]);
+        }
+        let map = || "incast".to_owned();
+        let mut fields = vec![("dscp_to_tc_map", map()), ("tc_to_queue_map", map()), ("tc_to_pg_map", map())];
+        let lossless: Vec<String> =
+            self.classes.iter().filter(|class| self.is_lossless(class)).map(|class| class.tc.to_string()).collect();
+        if !lossless.is_empty() {
+            let list = lossless.join(",");
+            fields.extend([("pfc_to_queue_map", map()), ("pfc_to_pg_map", map())]);
+            fields.extend([("pfc_enable", list.clone()), ("pfcwd_sw_enable", list)]);
+        }
+        self.database.set("PORT_QOS_MAP", name, &fields);
+    }
+
+    /// What ends a pause that does not.
+    fn watchdog<'p>(&mut self, ports: impl Iterator<Item = &'p Port>) {
+        if self.switch.lossless == 0 {
+            return;
+        }
+        self.set("PFC_WD", "GLOBAL", &[("POLL_INTERVAL", WATCHDOG.into())]);
+        for port in ports {
+            let fields = [
+                ("action", "drop".to_owned()),
+                ("detection_time", WATCHDOG.into()),
+                ("restoration_time", WATCHDOG.into()),
+            ];
+            self.set("PFC_WD", &port.name, &fields);
+        }
+        self.notes.push(
+            "PFC_WD: the defaults of SONiC's pfcwd, 200 ms; switch.pfc.deadlock_after ends a run and is no setting of a device"
+                .into(),
+        );
+    }
+
+    /// What the tables do not show.
+    fn remarks(&mut self, wanted: &Wanted) {
+        let own = &self.switch.own;
+        let marks = self.switch.ports.iter().any(|kind| kind.marking != Marking::Off);
+        if marks && own.not_ect == NotEct::Pass {
+            self.notes.push(
+                "wred_*_enable is false, so that what is not ECN-capable passes (switch.not_ect): some devices then do not mark either; \
+                 simulate with not_ect = \"drop\" what they do with it on"
+                    .into(),
+            );
+        }
+        if marks && own.mark_at == MarkAt::Dequeue {
+            self.notes.push("switch.ecn_at = \"dequeue\": where a device marks is no setting of its".into());
+        }
+        if self.classes.len() > 1 {
+            self.notes.push("hosts must send with these DSCPs: sockets' IP_TOS, or a rule of nftables".into());
+        }
+        if wanted.config.wire.gap > 0 {
+            self.notes.push(
+                "bytes are those of frames; a device counts in cells of 96 to 256 B, and rounds up to them".into(),
+            );
+        }
+    }
+}

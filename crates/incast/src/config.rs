@@ -1,0 +1,181 @@
+//! `incast config`: what switches and hosts must be told.
+
+use crate::{
+    End,
+    arguments::{self, Target},
+    output,
+    plan::Choice,
+};
+use incast_interop::device::{
+    Refused, Wanted, Written, linux, rounded,
+    sonic::{
+        self,
+        ports::{self, Port},
+    },
+    switch,
+};
+use incast_lab::{
+    atomic,
+    run::RunError,
+    scenario::{Run, ScenarioError},
+};
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+enum Error {
+    Run(RunError),
+    Refused(Refused),
+    Files(PathBuf, std::io::Error),
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<ScenarioError> for Error {
+    fn from(error: ScenarioError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+/// Writes the configuration of a device.
+pub fn config(arguments: &arguments::Config) -> End {
+    match write(arguments) {
+        Ok(()) => End::Done,
+        Err(Error::Refused(refused)) => {
+            output::error(&refused);
+            End::BadInput
+        }
+        Err(Error::Run(error)) => {
+            output::error(&error);
+            if error.is_bad_input() { End::BadInput } else { End::Failed }
+        }
+        Err(Error::Files(path, source)) => {
+            output::error(&format!("{}: {source}", path.display()));
+            End::Failed
+        }
+    }
+}
+
+fn write(arguments: &arguments::Config) -> Result<(), Error> {
+    let refuse = |what: String| Error::Refused(Refused(vec![what]));
+    let choice = Choice {
+        scenario: &arguments.scenario,
+        sets: &arguments.sets,
+        only: &arguments.only,
+        short: false,
+        scheme: arguments.scheme.as_deref(),
+        seed: None,
+    };
+    let (_, run) = choice.choose("configuring")?;
+    let wanted = Wanted::of(&run)?;
+    let written = match arguments.target {
+        Target::Linux => {
+            if arguments.switch.is_some() || !arguments.ports.is_empty() || !arguments.queues.is_empty() {
+                return Err(refuse("--switch, --ports and --queues are about switches: not with --for linux".into()));
+            }
+            linux::write(&wanted)?
+        }
+        Target::Sonic => {
+            let kind = switch::kind_of(&wanted, arguments.switch.as_deref())?;
+            if arguments.ports.is_empty() {
+                let counts: Vec<String> =
+                    kind.ports.iter().map(|ports| format!("{} of {}", ports.count, ports.rate)).collect();
+                return Err(refuse(format!(
+                    "--ports is missing: the device's config_db.json, or its ports as NAME@RATE; {} has {}",
+                    kind.describe(),
+                    counts.join(" and ")
+                )));
+            }
+            let ports = device_ports(&arguments.ports).map_err(|what| refuse(format!("--ports: {what}")))?;
+            let classes = ports::classes(&kind, &arguments.queues).map_err(refuse)?;
+            sonic::write(&wanted, &kind, &ports, &classes)?
+        }
+    };
+    let mut files: Vec<(PathBuf, String)> = Vec::new();
+    if let Some(folder) = &arguments.out {
+        files.extend(written.files.iter().map(|(name, text)| (folder.join(name), text.clone())));
+    }
+    if let Some(path) = &arguments.as_rounded {
+        files.push((path.clone(), as_rounded(&run, &wanted)));
+    }
+    save(&files, arguments)?;
+    if arguments.out.is_none() {
+        print(&written);
+    }
+    for note in &written.notes {
+        output::message(&format!("note: {note}"));
+    }
+    for (path, _) in &files {
+        output::message(&format!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+/// What the device's CONFIG_DB has, or what is typed.
+fn device_ports(given: &[String]) -> Result<Vec<Port>, String> {
+    let mut all: Vec<Port> = Vec::new();
+    for text in given {
+        if text.contains('@') {
+            all.push(text.parse()?);
+            continue;
+        }
+        let path = Path::new(text);
+        let opened = atomic::regular(path).and_then(std::io::read_to_string);
+        let database = opened.map_err(|error| format!("{text}: {error}; allowed is a config_db.json or NAME@RATE"))?;
+        all.extend(ports::of_database(&database).map_err(|what| format!("{text}: {what}"))?);
+    }
+    for (index, port) in all.iter().enumerate() {
+        if all[..index].iter().any(|other| other.name == port.name) {
+            return Err(format!("{} is given twice", port.name));
+        }
+    }
+    Ok(all)
+}
+
+fn as_rounded(run: &Run, wanted: &Wanted) -> String {
+    // A table of texts and finite numbers is always TOML.
+    toml::to_string(&rounded::scenario(run, wanted)).unwrap_or_default()
+}
+
+/// Writes all files or none: what cannot be written is found before the first is.
+fn save(files: &[(PathBuf, String)], arguments: &arguments::Config) -> Result<(), Error> {
+    if let Some((path, _)) = files.iter().find(|(path, _)| !arguments.force && path.exists()) {
+        return Err(Error::Refused(Refused(vec![format!(
+            "{} is there already: --force overwrites it",
+            path.display()
+        )])));
+    }
+    if let Some(folder) = &arguments.out {
+        fs::create_dir_all(folder).map_err(|source| Error::Files(folder.clone(), source))?;
+    }
+    for (path, _) in files {
+        output::check_file(path)
+            .map_err(|what| Error::Refused(Refused(vec![format!("{}: {what}", path.display())])))?;
+    }
+    for (path, text) in files {
+        atomic::write(path, |file| file.write_all(text.as_bytes()))
+            .map_err(|source| Error::Files(path.clone(), source))?;
+    }
+    Ok(())
+}
+
+fn print(written: &Written) {
+    for (name, text) in &written.files {
+        if written.files.len() > 1 {
+            output::data(&format!("# ==== {name}\n"));
+        }
+        output::data(text);
+    }
+}
