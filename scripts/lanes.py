@@ -29,7 +29,7 @@ UNOPTIMISED = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0"}
 
 # What lanes would install one by one (scripts/debian.sh), which takes several times as long.
 PACKAGES = """bc bpftool busybox-static chromium clang cmake cpio ethtool g++ gcc-12 gcc-riscv64-unknown-elf
-    iproute2 iputils-ping kmod libelf-dev linux-source nftables patch pkg-config python3-venv qemu-system-x86
+    iproute2 iputils-ping kmod libelf-dev libyang-tools linux-source nftables patch pkg-config python3-venv qemu-system-x86
     qemu-user strace tshark valgrind xz-utils zlib1g-dev""".split()
 
 
@@ -76,6 +76,7 @@ LANES = [
     Lane("linux", "test hosts", "deploy/linux/test/run.sh", "packages"),
     Lane("core", "test", "deploy/core/test/run.sh", "packages"),
     Lane("compare", "test hosts", "rigs/compare/run.sh --test", "release"),
+    Lane("sonic", "test hosts", "rigs/sonic/run.sh", "packages release", "namespaces"),
     Lane("gate", "test", "scripts/instruction-gate.sh", "packages release"),
     Lane("browser", "test", "scripts/report-browser-test.sh", "packages release"),
     Lane("tables", "test", "$INCAST table --check docs/*.md", "release"),

@@ -4,7 +4,7 @@ use clap::{
     ArgGroup, Args, Parser, Subcommand, ValueEnum,
     builder::{PathBufValueParser, TypedValueParser},
 };
-use incast_interop::device::sonic::ports::Class;
+use incast_interop::device::ports::Class;
 use incast_lab::{
     clocks::AsymmetricLink,
     results::{compact::parse_column, record::TABLES},

@@ -7,12 +7,9 @@ use crate::{
     plan::Choice,
 };
 use incast_interop::device::{
-    Refused, Wanted, Written, linux, rounded,
-    sonic::{
-        self,
-        ports::{self, Port},
-    },
-    switch,
+    Refused, Wanted, Written, linux,
+    ports::{self, Port},
+    rounded, sonic, switch,
 };
 use incast_lab::{
     atomic,

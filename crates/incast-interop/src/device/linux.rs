@@ -3,7 +3,7 @@
 //! Names: `Documentation/networking/ip-sysctl.rst` of the kernel, ip-route(8), tc-fq(8), dcb-pfc(8); parameters of modules:
 //! `net/ipv4/tcp_dctcp.c` and `tcp_cubic.c`.
 
-use super::{Refused, Wanted, Written};
+use super::{Refused, Wanted, Written, rounding::power};
 use incast_cc::parameters::Raw;
 use incast_sim::{config::ClassConfig, fabric::format::Format, pfc_rules};
 use incast_units::Bytes;
@@ -187,7 +187,7 @@ fn routes(
     text += "\n[ $# -gt 0 ] || set -- default\nfor prefix in \"$@\"; do\n";
     text += "    # What the route has, without what is set here.\n";
     let own: Vec<&str> = attributes.iter().filter_map(|(text, _)| text.split(' ').next()).collect();
-    let sed: String = own.iter().fold(String::new(), |all, name| all + &format!(" -e 's/ {name} [^ ]*//'"));
+    let sed: String = own.iter().fold(String::new(), |all, name| all + &format!(" -e 's/ {name} \\(lock \\)*[^ ]*//'"));
     let _ = writeln!(text, "    route=$(ip route show exact \"$prefix\" | head -n 1 | sed -e 's/ linkdown//'{sed})");
     text += "    [ -n \"$route\" ] || { echo \"routes.sh: there is no route to $prefix\" >&2; exit 1; }\n";
     for (attribute, reason) in attributes {
@@ -219,8 +219,10 @@ fn module_parameters(
     match congestion {
         "dctcp" => {
             if let Some(gain) = number(class, "gain") {
-                let shift = (-gain.log2()).round().clamp(0.0, 10.0);
-                add("dctcp_shift_g", 4, shift as i64, "gain", gain, (-shift).exp2());
+                // g = 2^-n, n at most 10 (`dctcp_shift_g_range`).
+                let apart = |shift: &i32| (gain * power(*shift)).max(1.0 / (gain * power(*shift)));
+                let shift = (0..=10).min_by(|a, b| apart(a).total_cmp(&apart(b))).unwrap_or(4);
+                add("dctcp_shift_g", 4, shift.into(), "gain", gain, power(-shift));
             }
             if let Some(alpha) = number(class, "initial_alpha") {
                 let scaled = (alpha * UNIT).round();

@@ -3,8 +3,11 @@
 //! - [`sonic`]: tables of CONFIG_DB for one switch, and back. [`linux`]: sysctl, routes and links of a host.
 //! - [`rounded`]: the scenario with the values that a device takes, so that what is applied is what was simulated.
 
+pub mod database;
 pub mod linux;
+pub mod ports;
 pub mod rounded;
+pub mod rounding;
 pub mod sonic;
 pub mod switch;
 

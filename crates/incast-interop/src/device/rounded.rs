@@ -1,6 +1,6 @@
 //! A scenario with the values that devices take.
 
-use super::{Wanted, sonic};
+use super::{Wanted, linux::initial_window, rounding};
 use incast_cc::marking::Marking;
 use incast_lab::scenario::Run;
 use incast_sim::config::{Ecn, RedAtRate, Size};
@@ -27,7 +27,7 @@ pub fn scenario(run: &Run, wanted: &Wanted) -> Table {
         scheme.get_mut("switch").and_then(Value::as_table_mut).into_iter().for_each(round);
         let first = wanted.config.classes.first();
         let mtu = wanted.config.host.mtu;
-        if let Some((segments, _)) = first.and_then(|class| super::linux::initial_window(class, mtu)) {
+        if let Some((segments, _)) = first.and_then(|class| initial_window(class, mtu)) {
             let bytes = Bytes::new(segments * u64::from(mtu));
             scheme.insert("initial_window".into(), Value::String(bytes.to_string()));
         }
@@ -40,8 +40,8 @@ fn round_switch(switch: &mut Table, wanted: &Wanted, rates: &[Rate]) {
     for key in ["buffer", "pfc"] {
         let alpha = switch.get_mut(key).and_then(|part| part.get_mut("alpha"));
         if let Some(alpha @ Value::Float(_)) = alpha {
-            let (exponent, _) = sonic::exponent(alpha.as_float().unwrap_or(1.0));
-            *alpha = Value::Float(2f64.powi(exponent));
+            let (exponent, _) = rounding::exponent(alpha.as_float().unwrap_or(1.0));
+            *alpha = Value::Float(rounding::power(exponent));
         }
     }
     let Some(ecn) = switch.get("ecn").and_then(read) else { return };
@@ -78,7 +78,7 @@ fn written(by_rate: &[(Rate, Marking)]) -> Option<Value> {
     let ramp = |marking: Marking| match marking {
         Marking::Off => None,
         Marking::Step { at } => Some((at, at, 100)),
-        Marking::Red { min, max, p } => Some((min, max, sonic::percent(p).0)),
+        Marking::Red { min, max, p } => Some((min, max, rounding::percent(p).0)),
     };
     let (_, first) = *by_rate.first()?;
     let entry = |(min, max, percent): (u64, u64, u32)| {

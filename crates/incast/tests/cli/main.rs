@@ -5,6 +5,7 @@ mod calibrate;
 mod clock_sync;
 mod committed;
 mod common;
+mod config;
 #[cfg(target_os = "linux")]
 mod diff;
 mod failing_writes;

@@ -1,6 +1,6 @@
 //! `switch.buffer` to the simulator's configuration.
 
-use super::switches::Group;
+use super::group::Group;
 use crate::scenario::document::switch::Switch;
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_sim::config::Buffer;

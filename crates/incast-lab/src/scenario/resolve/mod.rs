@@ -9,6 +9,7 @@ mod degenerate;
 mod fabric;
 pub mod files;
 mod frames;
+mod group;
 mod host;
 mod marks;
 pub mod measure;

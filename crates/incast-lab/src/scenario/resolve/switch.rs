@@ -4,9 +4,8 @@ use super::{
     super::document::switch::{self as document, Switch},
     agent, buffer,
     files::Files,
-    pfc, refusal,
-    switches::Group,
-    trim,
+    group::Group,
+    pfc, refusal, trim,
 };
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::Path;

@@ -3,6 +3,7 @@
 use super::{
     super::document::switch::{Buffer, Override as Table, OwnPfc, Pfc, Switch},
     files::Files,
+    group::Group,
     measure::matches,
     switch,
 };
@@ -13,31 +14,9 @@ use crate::scenario::tree::{
 use incast_cc::Path;
 use incast_sim::{
     config::{Override, SwitchConfig},
-    topology::{Ports, Tier, Topology},
+    topology::{Tier, Topology},
 };
-use incast_units::Rate;
 use std::collections::BTreeMap;
-
-/// The switches that a table is for.
-#[derive(Debug)]
-pub struct Group<'a> {
-    topology: &'a Topology,
-    ports: &'a Ports,
-    nodes: Vec<u32>,
-}
-
-impl Group<'_> {
-    /// Ports of the switch with the most of them.
-    pub fn most_ports(&self) -> u64 {
-        self.nodes.iter().map(|node| self.ports.of(*node).len() as u64).max().unwrap_or(0)
-    }
-
-    /// The rates of all their ports, each as often as there are such ports.
-    pub fn rates(&self) -> impl Iterator<Item = Rate> {
-        let ports = self.nodes.iter().flat_map(|node| self.ports.of(*node));
-        ports.map(|end| self.topology.cables[end.cable as usize].link.rate)
-    }
-}
 
 /// Checks and converts the table that a scheme has.
 pub fn resolve(

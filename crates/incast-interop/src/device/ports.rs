@@ -1,6 +1,6 @@
 //! The ports of a device, and which queue is whose.
 
-use crate::device::switch::Switch;
+use super::switch::Switch;
 use incast_units::Rate;
 use serde_json::Value;
 use std::str::FromStr;
@@ -103,6 +103,10 @@ pub fn classes(switch: &Switch, given: &[Class]) -> Result<Vec<Class>, String> {
             return Err(format!("--queues: queue {} or its DSCP is given twice", class.tc));
         }
     }
+    let lowest = classes.last().is_some_and(|class| switch.lossless & 1 << class.priority != 0);
+    if lowest && classes.iter().any(|class| class.tc == 0) {
+        return Err("--queues: queue 0 is for what is in no class, where the lowest priority is lossless".into());
+    }
     if classes.windows(2).any(|pair| pair[0].tc < pair[1].tc) && switch.own.scheduler.dwrr().is_none() {
         return Err(
             "--queues: with strict priorities a higher one of the scenario (0 is the highest) needs a higher queue"
@@ -110,4 +114,56 @@ pub fn classes(switch: &Switch, given: &[Class]) -> Result<Vec<Class>, String> {
         );
     }
     Ok(classes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use incast_sim::config::SwitchConfig;
+
+    fn switch(priorities: &[u8], lossless: u8) -> Switch {
+        let (names, ports) = (vec!["s0".into()], Vec::new());
+        Switch { names, own: SwitchConfig::plain(), ports, priorities: priorities.to_vec(), lossless }
+    }
+
+    #[test]
+    fn ports_are_typed_or_read() {
+        let port = |text: &str| text.parse::<Port>();
+        assert_eq!(port("Ethernet4@25Gbps"), Ok(Port { name: "Ethernet4".into(), rate: Rate::from_gbps(25) }));
+        for wrong in ["Ethernet4", "@25Gbps", "a b@25Gbps", "Ethernet4@fast"] {
+            assert!(port(wrong).is_err(), "{wrong}");
+        }
+        let database = r#"{"PORT": {"Ethernet8": {"speed": "100000"}, "Ethernet0": {"speed": "25000", "lanes": "1"}}}"#;
+        let names: Vec<String> = of_database(database).expect("ports").into_iter().map(|port| port.name).collect();
+        assert_eq!(names, ["Ethernet0", "Ethernet8"]);
+        for wrong in
+            ["", "{}", r#"{"PORT": {}}"#, r#"{"PORT": {"a": {}}}"#, r#"{"PORT": {"a": {"speed": "fast"}}}"#, "[1]"]
+        {
+            assert!(of_database(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn priorities_have_queues_of_their_own() {
+        let class = |priority, tc, dscp| Class { priority, tc, dscp };
+        assert_eq!(classes(&switch(&[2], 0), &[]), Ok(vec![class(2, 0, None)]));
+        assert_eq!(classes(&switch(&[0], 1), &[]), Ok(vec![class(0, 3, None)]));
+        assert_eq!(classes(&switch(&[0, 1], 0), &[]), Ok(vec![class(0, 7, Some(56)), class(1, 6, Some(48))]));
+        let given = |texts: &[&str]| texts.iter().map(|text| text.parse().expect("a class")).collect::<Vec<Class>>();
+        let good = classes(&switch(&[0, 1], 2), &given(&["1=3:26", "0=6:48"]));
+        assert_eq!(good, Ok(vec![class(0, 6, Some(48)), class(1, 3, Some(26))]));
+        for (wrong, expected) in [
+            (given(&["1=3:26"]), "each priority that the scheme uses is given once: 0, 1"),
+            (given(&["1=3:26", "0=3:48"]), "given twice"),
+            (given(&["1=3:26", "0=6:26"]), "given twice"),
+            (given(&["1=6:26", "0=3:48"]), "needs a higher queue"),
+            (given(&["1=0:0", "0=3:48"]), "queue 0 is for what is in no class"),
+        ] {
+            let found = classes(&switch(&[0, 1], 2), &wrong).expect_err("refused");
+            assert!(found.contains(expected), "{found}");
+        }
+        for wrong in ["1", "1=3", "8=3:26", "1=8:26", "1=3:64", "a=b:c"] {
+            assert!(wrong.parse::<Class>().is_err(), "{wrong}");
+        }
+    }
 }

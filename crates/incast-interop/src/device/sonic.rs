@@ -4,43 +4,24 @@
 //! Thresholds of WRED and ECN are one (`orchagent/qosorch.cpp`), compared with the queue of the moment, and above the upper
 //! one every packet is marked.
 
-pub mod database;
-pub mod ports;
-
 use super::{
     Refused, Wanted, Written,
+    database::{Database, MOST_BYTES},
+    ports::{Class, Port},
+    rounding::{EXPONENTS, exponent, percent, power},
     switch::{Ports, Switch},
 };
-use database::Database;
 use incast_cc::marking::Marking;
 use incast_sim::{
     config::{Alpha, LoadBalancing, MarkAt, NotEct, Scheduling, Threshold},
     flow_control::pfc::{Bounds, Limits},
 };
 use incast_units::Rate;
-use ports::{Class, Port};
 
-/// Thresholds are read as 32 bits with a sign (`orchagent/qosorch.cpp` uses `stoi`).
-const MOST_BYTES: u64 = 0x7fff_ffff;
 /// Weights of a scheduler (sonic-scheduler.yang).
 const MOST_WEIGHT: u64 = 100;
 /// What `pfcwd start_default` of sonic-utilities sets, in milliseconds, on up to 32 ports.
 const WATCHDOG: &str = "200";
-
-/// The exponents of two that `dynamic_th` takes (sonic-buffer-profile.yang).
-const EXPONENTS: std::ops::RangeInclusive<i32> = -8..=7;
-
-/// The nearest power of two as an exponent, and whether it is another number.
-pub fn exponent(alpha: f64) -> (i32, bool) {
-    let nearest = (alpha.log2().round() as i32).clamp(*EXPONENTS.start(), *EXPONENTS.end());
-    (nearest, 2f64.powi(nearest) != alpha)
-}
-
-/// A probability in whole per cent, at least one, and whether it is another number.
-pub fn percent(p: f64) -> (u32, bool) {
-    let nearest = ((p * 100.0).round() as u32).clamp(1, 100);
-    (nearest, (f64::from(nearest) / 100.0 - p).abs() > 1e-12)
-}
 
 /// The tables for switches of a kind whose device has these ports. `classes` are the queues of the priorities in use.
 ///
@@ -129,7 +110,7 @@ fn inexpressible(wanted: &Wanted, switch: &Switch) -> Vec<String> {
     };
     let of_buffer = switch.shared_buffer().ok().map(|(_, alpha, _)| ("switch.buffer.alpha", alpha));
     for (key, alpha) in alphas.into_iter().chain(of_buffer) {
-        let (least, most) = (2f64.powi(*EXPONENTS.start()), 2f64.powi(*EXPONENTS.end()));
+        let (least, most) = (power(*EXPONENTS.start()), power(*EXPONENTS.end()));
         if !(least..=most).contains(&alpha) {
             refused.push(format!(
                 "{key}: {alpha}, allowed is 2^n with n from {} to {}",
@@ -170,12 +151,17 @@ impl Writer<'_> {
     /// Values of `DSCP` to traffic classes, and these to queues, groups and priorities of pauses.
     fn maps(&mut self) {
         let Some(lowest) = self.classes.last() else { return };
-        let tc_of = |dscp: u8| self.classes.iter().find(|class| class.dscp == Some(dscp)).unwrap_or(lowest).tc;
+        // A packet that nobody thought of pauses nobody.
+        let is_apart = self.is_lossless(lowest) && lowest.dscp.is_some();
+        let others = if is_apart { 0 } else { lowest.tc };
+        let tc_of =
+            |dscp: u8| self.classes.iter().find(|class| class.dscp == Some(dscp)).map_or(others, |class| class.tc);
         let all: Vec<(String, String)> = (0..64).map(|dscp| (dscp.to_string(), tc_of(dscp).to_string())).collect();
-        let same: Vec<(String, String)> =
-            self.classes.iter().map(|class| (class.tc.to_string(), class.tc.to_string())).collect();
-        let groups: Vec<(String, String)> =
-            self.classes.iter().map(|class| (class.tc.to_string(), self.group(class).to_string())).collect();
+        let apart = is_apart.then(|| ("0".to_owned(), "0".to_owned()));
+        let same = self.classes.iter().map(|class| (class.tc.to_string(), class.tc.to_string()));
+        let same: Vec<(String, String)> = apart.clone().into_iter().chain(same).collect();
+        let groups = self.classes.iter().map(|class| (class.tc.to_string(), self.group(class).to_string()));
+        let groups: Vec<(String, String)> = apart.into_iter().chain(groups).collect();
         let lossless: Vec<(String, String)> = self
             .classes
             .iter()
@@ -193,6 +179,7 @@ impl Writer<'_> {
             let kind = if self.is_lossless(class) { "lossless" } else { "lossy" };
             let from = match class.dscp {
                 Some(dscp) if class.priority != lowest.priority => format!("DSCP {dscp}"),
+                Some(dscp) if is_apart => format!("DSCP {dscp}; what is in no class has queue 0, as the device has it"),
                 Some(dscp) if self.classes.len() > 1 => format!("DSCP {dscp} and whatever is in no other class"),
                 _ => "all packets".into(),
             };
@@ -256,7 +243,7 @@ impl Writer<'_> {
                 ("dynamic_th", exponent.to_string()),
             ];
             self.set("BUFFER_PROFILE", "incast_lossy", &fields);
-            self.rounded("switch.buffer.alpha", alpha, 2f64.powi(exponent), is_rounded);
+            self.rounded("switch.buffer.alpha", alpha, power(exponent), is_rounded);
             // Drops are decided where packets leave.
             self.set("BUFFER_PROFILE", "incast_ingress_lossy", &whole("incast_ingress"));
         }
@@ -268,6 +255,7 @@ impl Writer<'_> {
 
     fn rounded(&mut self, key: &str, wanted: f64, written: f64, is_rounded: bool) {
         if is_rounded {
+            let wanted = (wanted * 1e6).round() / 1e6;
             let note =
                 format!("{key}: {wanted} in the scenario, {written} on the device (--as-rounded writes it back)");
             if !self.notes.contains(&note) {
@@ -313,7 +301,7 @@ impl Writer<'_> {
             Bounds::Dynamic { alpha, reserve, resume_offset } => {
                 let alpha = alpha as f64 / f64::from(1u32 << 20);
                 let (exponent, is_rounded) = exponent(alpha);
-                self.rounded("switch.pfc.alpha", alpha, 2f64.powi(exponent), is_rounded);
+                self.rounded("switch.pfc.alpha", alpha, power(exponent), is_rounded);
                 fields.extend([
                     ("size", reserve.to_string()),
                     ("dynamic_th", exponent.to_string()),

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+/// Thresholds are read as 32 bits with a sign (`orchagent/qosorch.cpp` uses `stoi`).
+pub const MOST_BYTES: u64 = 0x7fff_ffff;
+
 /// Tables by name; in each, entries by key, with fields.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Database(Map<String, Value>);
@@ -67,8 +70,8 @@ impl Database {
                         }
                         for (field, value) in fields.iter().filter(|(field, _)| field.ends_with("_threshold")) {
                             let bytes = value.as_str().and_then(|text| text.parse::<u64>().ok());
-                            if bytes.is_none_or(|bytes| bytes > super::MOST_BYTES) {
-                                add(format!("`{field}` is {value}, allowed is 0 to {} bytes", super::MOST_BYTES));
+                            if bytes.is_none_or(|bytes| bytes > MOST_BYTES) {
+                                add(format!("`{field}` is {value}, allowed is 0 to {} bytes", MOST_BYTES));
                             }
                         }
                     }
@@ -85,5 +88,38 @@ fn is_range(text: &str) -> bool {
     match text.split_once('-') {
         None => number(text).is_some(),
         Some((first, last)) => number(first).zip(number(last)).is_some_and(|(first, last)| first < last),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_models_let_pass_is_refused() {
+        let wrong = |table: &str, key: &str, fields: &[(&str, &str)]| {
+            let mut database = Database::default();
+            let fields: Vec<(&str, String)> = fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+            database.set(table, key, &fields);
+            database.check().err().unwrap_or_default().join(" ")
+        };
+        assert_eq!(wrong("BUFFER_PROFILE", "p", &[("dynamic_th", "1")]), "");
+        assert!(wrong("BUFFER_PROFILE", "p", &[]).contains("exactly one of"));
+        assert!(wrong("BUFFER_PROFILE", "p", &[("dynamic_th", "1"), ("static_th", "1")]).contains("exactly one of"));
+        for good in ["3", "15", "3-4"] {
+            assert_eq!(wrong("QUEUE", &format!("Ethernet0|{good}"), &[]), "");
+        }
+        for bad in ["banana", "16", "4-3", "", "03-", " 3"] {
+            assert!(wrong("QUEUE", &format!("Ethernet0|{bad}"), &[]).contains("is no queue"), "{bad}");
+        }
+        let marks = [("ecn", "ecn_all"), ("wred_green_enable", "false")];
+        assert_eq!(wrong("WRED_PROFILE", "w", &marks), "");
+        assert!(wrong("WRED_PROFILE", "w", &marks[..1]).contains("wred_*_enable"));
+        for bytes in ["2147483648", " 166912", "-1"] {
+            assert!(
+                wrong("WRED_PROFILE", "w", &[("green_min_threshold", bytes)]).contains("allowed is 0 to"),
+                "{bytes}"
+            );
+        }
     }
 }

@@ -1,0 +1,75 @@
+//! `incast config`: refusals, and that all files are there or none. rigs/sonic/run.sh has what devices say of the text.
+
+use crate::common::{folder, incast, stderr, succeed, text};
+use std::fs;
+
+const FABRIC: &str = "name = \"ours\"\nduration = \"1ms\"\n\
+    [topology]\nkind = \"single-switch\"\nhosts = 3\nlink = { rate = \"25Gbps\", delay = \"1us\" }\n\
+    [switch]\nbuffer = { total = \"16MB\", alpha = 0.5 }\necn = { kind = \"step\", at = \"60KB\" }\n\
+    [host]\nmtu = \"1448B\"\nrto_min = \"700us\"\n\
+    [[workload]]\nkind = \"permutation\"\nsize = \"20KB\"\n\
+    [[scheme]]\nlaw = \"dctcp\"\ninitial_window = \"14480B\"\n[[scheme]]\nlaw = \"hpcc\"\n[[scheme]]\nlaw = \"cubic\"\nbeta = 0.6\n";
+
+const PORTS: [&str; 4] = ["--ports", "Ethernet0@25Gbps", "Ethernet1@25Gbps", "Ethernet2@25Gbps"];
+
+#[test]
+fn what_cannot_be_expressed_is_refused_and_nothing_is_written() {
+    let out = folder("config-refused");
+    let file = out.join("ours.toml");
+    fs::write(&file, FABRIC).expect("written");
+    let host = out.join("host");
+    for (arguments, expected) in [
+        (vec!["--for", "linux", "--scheme", "hpcc"], "law hpcc: no Linux kernel runs it"),
+        (vec!["--for", "sonic", "--scheme", "hpcc", PORTS[0], PORTS[1]], "hpcc needs telemetry"),
+        (vec!["--for", "sonic"], "--ports is missing: the device's config_db.json"),
+        (vec!["--for", "sonic", PORTS[0], PORTS[1]], "1 ports of 25Gbps, and s0 has 3"),
+        (vec!["--for", "sonic", PORTS[0], PORTS[1], PORTS[1]], "Ethernet0 is given twice"),
+        (vec!["--for", "sonic", PORTS[0], "no-such.json"], "no-such.json: "),
+        (vec!["--for", "sonic", "--switch", "s1", PORTS[0], PORTS[1]], "no such switch (did you mean \"s0\"?)"),
+        (vec!["--for", "sonic", "--queues", "0=9:1", PORTS[0], PORTS[1]], "allowed is PRIORITY=QUEUE:DSCP"),
+        (vec!["--for", "linux", "--switch", "s0"], "--switch, --ports and --queues are about switches"),
+        (vec!["--for", "linux", "--set", "switch.buffer.total=1B"], "switch.buffer.total"),
+        (vec!["--for", "lunix"], "a similar value exists: 'linux'"),
+    ] {
+        let all = [vec!["config", text(&file), "--out", text(&host)], arguments].concat();
+        let output = incast(&all);
+        assert_eq!(output.status.code(), Some(2), "{all:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{all:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty() && !host.exists(), "{all:?}");
+    }
+    let of_rate = FABRIC.replace("total = \"16MB\", alpha = 0.5", "per_port = \"1MB\"");
+    fs::write(&file, of_rate).expect("written");
+    let output = incast(&[&["config", text(&file), "--for", "sonic"][..], &PORTS].concat());
+    assert!(stderr(&output).contains("devices share a buffer among their ports"), "{}", stderr(&output));
+}
+
+#[test]
+fn files_are_kept_and_rounding_is_told() {
+    let out = folder("config-files");
+    let file = out.join("ours.toml");
+    fs::write(&file, FABRIC.replace("alpha = 0.5", "alpha = 0.4")).expect("written");
+    let (host, rounded) = (out.join("host"), out.join("rounded.toml"));
+    let linux = ["config", text(&file), "--for", "linux", "--out", text(&host)];
+    succeed(&linux);
+    assert_eq!(incast(&linux).status.code(), Some(2), "files that are there are kept");
+    succeed(&[&linux[..], &["--force"]].concat());
+    let routes = fs::read_to_string(host.join("routes.sh")).expect("a script");
+    assert!(routes.contains("congctl dctcp") && routes.contains("quickack 1"), "{routes}");
+    // Routes take whole milliseconds, and ten segments are the kernel's own default.
+    assert!(!routes.contains("rto_min") && !routes.contains("initcwnd"), "{routes}");
+    let sysctl = fs::read_to_string(host.join("60-incast.conf")).expect("settings");
+    assert!(sysctl.contains("net.ipv4.tcp_rto_min_us = 700\n"), "{sysctl}");
+    let cubic = succeed(&["config", text(&file), "--for", "linux", "--scheme", "cubic"]);
+    assert!(cubic.contains("echo 614 >/sys/module/tcp_cubic/parameters/beta"), "{cubic}");
+
+    let output =
+        incast(&[&["config", text(&file), "--for", "sonic", "--as-rounded", text(&rounded)][..], &PORTS].concat());
+    let said = stderr(&output);
+    assert!(said.contains("note: switch.buffer.alpha: 0.4 in the scenario, 0.5 on the device"), "{said}");
+    let tables: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(tables["WRED_PROFILE"]["incast_25g"]["green_max_threshold"], "60000");
+    assert_eq!(tables["BUFFER_PROFILE"]["incast_lossy"]["dynamic_th"], "-1");
+    assert_eq!(tables["QUEUE"].as_object().map(serde_json::Map::len), Some(3));
+    let again = succeed(&[&["config", text(&rounded), "--for", "sonic"][..], &PORTS].concat());
+    assert_eq!(again.as_bytes(), output.stdout);
+}
