@@ -76,12 +76,20 @@ within ip route add 10.9.1.0/24 via 10.9.0.2 rto_min 40ms
 # Of the sysctls one, the qdisc of later devices, is the whole machine's.
 grep -v default_qdisc "$work/host/60-incast.conf" >"$work/own.conf"
 within sysctl -q -p "$work/own.conf"
-within sh "$work/host/routes.sh" 10.9.1.0/24
-within sh "$work/host/routes.sh" 10.9.1.0/24
+within sh "$work/host/routes.sh" 10.9.1.0/24 >"$work/back"
+within sh "$work/host/routes.sh" 10.9.1.0/24 >"$work/back"
 route=$(within ip route show exact 10.9.1.0/24)
 for attribute in "via 10.9.0.2" "congctl cubic" "initcwnd 20" "initrwnd 20" "rto_min lock 5ms"; do
     grep -q "$attribute" <<<"$route" || fail "the route is without $attribute: $route"
 done
+# A scheme that sets less leaves nothing of another, and the way back is what is printed.
+"$incast" config $rigs/tcp.toml --scheme cubic --for linux --set host.rto_min=700us --out "$work/less" 2>/dev/null
+within sh "$work/less/routes.sh" 10.9.1.0/24 >"$work/back"
+! grep -q "rto_min\|initcwnd" <<<"$(within ip route show exact 10.9.1.0/24)" || fail "something of another scheme is left"
+within $(sed 's/the way back: //' "$work/back")
+[ "$(within ip route show exact 10.9.1.0/24)" = "$route" ] || fail "the way back leads elsewhere"
+within ip route add 10.9.2.0/24 nexthop via 10.9.0.3 nexthop via 10.9.0.4
+! within sh "$work/less/routes.sh" 10.9.2.0/24 2>/dev/null || fail "next hops apart were taken"
 ! within sh "$work/host/routes.sh" 10.77.0.0/16 2>/dev/null || fail "a route that is not there was taken"
 # Not every kernel has fq: this one may keep what it has.
 if within tc qdisc replace dev port root fq 2>/dev/null; then

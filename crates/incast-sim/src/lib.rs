@@ -33,7 +33,7 @@ pub mod topology;
 pub use application::FlowSpec;
 pub use incast_engine as engine;
 pub use simulation::{
-    Demand, Fabric, MemoryEstimate, Progress, SimulationError, base_path, base_path_of, checks,
+    Demand, Fabric, MemoryEstimate, Progress, SimulationError, base_path, base_path_of, base_rtt, checks,
     config::{self, Config, ConfigError},
     credit_rules, estimate_memory,
     outcome::{self, Outcome},

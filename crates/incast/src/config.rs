@@ -157,7 +157,10 @@ fn save(files: &[(PathBuf, String)], arguments: &arguments::Config) -> Result<()
     if let Some(folder) = &arguments.out {
         fs::create_dir_all(folder).map_err(|source| Error::Files(folder.clone(), source))?;
     }
-    for (path, _) in files {
+    for (index, (path, _)) in files.iter().enumerate() {
+        if files[..index].iter().any(|(other, _)| other == path) {
+            return Err(Error::Refused(Refused(vec![format!("{}: two files of one name", path.display())])));
+        }
         output::check_file(path)
             .map_err(|what| Error::Refused(Refused(vec![format!("{}: {what}", path.display())])))?;
     }

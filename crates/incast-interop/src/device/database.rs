@@ -49,6 +49,11 @@ impl Database {
                     continue;
                 };
                 let mut add = |what: String| wrong.push(format!("{table}|{key}: {what}"));
+                let is_profile =
+                    ["BUFFER_PROFILE", "BUFFER_POOL", "SCHEDULER", "WRED_PROFILE"].contains(&table.as_str());
+                if is_profile && !key.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+                    add("allowed in a name are letters, digits, - and _".into());
+                }
                 match table.as_str() {
                     "BUFFER_PROFILE" => {
                         let given = ["static_th", "dynamic_th"].map(|field| fields.contains_key(field));

@@ -1,12 +1,12 @@
-//! A Linux host: sysctl, routes and links, as three files.
+//! A Linux host: sysctl, routes, links and parameters of modules, a file each.
 //!
 //! Names: `Documentation/networking/ip-sysctl.rst` of the kernel, ip-route(8), tc-fq(8), dcb-pfc(8); parameters of modules:
 //! `net/ipv4/tcp_dctcp.c` and `tcp_cubic.c`.
 
 use super::{Refused, Wanted, Written, rounding::power};
-use incast_cc::parameters::Raw;
+use incast_cc::{parameters::Raw, registry::LawParameters};
 use incast_sim::{config::ClassConfig, fabric::format::Format, pfc_rules};
-use incast_units::Bytes;
+use incast_units::{Bytes, Time};
 use std::fmt::Write as _;
 
 /// Laws that Linux has, under the name that it has them, and the module.
@@ -18,6 +18,21 @@ const LAWS: [(&str, &str, &str); 4] = [
 ];
 /// Ethernet header and frame check sequence, which are not part of an interface's MTU.
 const ETHERNET: u32 = 18;
+/// What routes are given.
+const ATTRIBUTES: [&str; 6] = ["congctl", "initcwnd", "initrwnd", "rto_min", "quickack", "features"];
+/// What Linux does its own way whatever a scenario says, as `docs/hosts.md` has it.
+const OF_THE_KERNEL: [&str; 10] = [
+    "initial_window",
+    "initial_rtt",
+    "whole_packets",
+    "cwr",
+    "slow_start_limit",
+    "min_window",
+    "send_quantum",
+    "pacing_margin",
+    "ack_aggregation",
+    "ecn",
+];
 /// A SYN's window is not scaled (RFC 7323, section 2.2).
 const UNSCALED: u64 = 65_535;
 /// `TCP_INIT_CWND` of the kernel.
@@ -33,11 +48,13 @@ pub fn write(wanted: &Wanted) -> Result<Written, Refused> {
     let (class, congestion) = law(wanted)?;
     let mut notes = Vec::new();
     let attributes = attributes(wanted, class, congestion, &mut notes);
-    let sysctl = sysctl(wanted, class);
-    let routes = routes(wanted, class, congestion, &attributes, &mut notes)?;
-    let links = links(wanted);
-    remarks(wanted, class, &mut notes);
-    Ok(Written { files: vec![("60-incast.conf", sysctl), ("routes.sh", routes), ("links.sh", links)], notes })
+    hystart(class, congestion)?;
+    let mut files = vec![("60-incast.conf", sysctl(wanted, class))];
+    files.extend(modprobe(wanted, class, congestion, &mut notes).map(|text| ("modprobe-incast.conf", text)));
+    files.push(("routes.sh", routes(wanted, congestion, &attributes, &mut notes)));
+    files.push(("links.sh", links(wanted)));
+    remarks(wanted, class, congestion, &mut notes);
+    Ok(Written { files, notes })
 }
 
 /// The one law of the scheme, and its name in Linux.
@@ -56,13 +73,20 @@ fn law(wanted: &Wanted) -> Result<(&ClassConfig, &'static str), Refused> {
             other.law.info().name
         ));
     }
+    let differs = |class: &&ClassConfig| class.law.info().name == name && class.law.values() != first.law.values();
+    if let Some(other) = config.classes.iter().find(differs) {
+        let (one, other) = (&first.name, &other.name);
+        refused.push(format!(
+            "by_class: {one} and {other} have different parameters; those of Linux are one for the host"
+        ));
+    }
+    if let Some(other) = config.classes.iter().find(|class| class.underlay.info().is_some()) {
+        refused.push(format!("underlay of {}: On-Ramp on hosts is set by onrampctl (docs/onramp.md)", other.name));
+    }
     let known = LAWS.iter().find(|law| law.0 == name);
     if known.is_none() {
         let names: Vec<&str> = LAWS.iter().map(|law| law.0).collect();
         refused.push(format!("law {name}: no Linux kernel runs it; allowed is {}", names.join(", ")));
-    }
-    if first.underlay.info().is_some() {
-        refused.push("underlay: On-Ramp on hosts is set by onrampctl (docs/onramp.md)".into());
     }
     if config.switch.credits.is_some() {
         refused.push("switch.credits: Ethernet has no credits".into());
@@ -94,10 +118,15 @@ fn flag(class: &ClassConfig, key: &str) -> Option<bool> {
 }
 
 /// Segments of the initial window, and its bytes in the scenario.
-pub(super) fn initial_window(class: &ClassConfig, mtu: u32) -> Option<(u64, u64)> {
+fn initial_window(class: &ClassConfig, mtu: u32) -> Option<(u64, u64)> {
     let Raw::Text(text) = value(class, "initial_window")? else { return None };
     let bytes = text.parse::<Bytes>().ok()?.get();
-    Some(((bytes / u64::from(mtu.max(1))).max(1), bytes))
+    Some((segments(bytes, mtu), bytes))
+}
+
+/// Whole segments of an initial window, at least one.
+pub(super) fn segments(bytes: u64, mtu: u32) -> u64 {
+    (bytes / u64::from(mtu.max(1))).max(1)
 }
 
 /// What each route is given, with its reason.
@@ -144,6 +173,11 @@ fn whole_milliseconds(wanted: &Wanted) -> Option<u64> {
     (milliseconds > 0 && milliseconds * 1_000_000_000 == picoseconds).then_some(milliseconds)
 }
 
+/// A least timeout as the sysctl has it.
+pub(super) fn microseconds(rto_min: Time) -> u64 {
+    rto_min.ps().div_ceil(1_000_000).max(1)
+}
+
 fn sysctl(wanted: &Wanted, class: &ClassConfig) -> String {
     let mut text = format!("# {}\n# Into /etc/sysctl.d, then: sysctl --system\n\n", wanted.origin());
     let host = &wanted.config.host;
@@ -155,24 +189,18 @@ fn sysctl(wanted: &Wanted, class: &ClassConfig) -> String {
     if whole_milliseconds(wanted).is_none() {
         let _ =
             writeln!(text, "# host.rto_min = {}: routes take whole milliseconds (kernels from 6.11 on).", host.rto_min);
-        let _ = writeln!(text, "net.ipv4.tcp_rto_min_us = {}", host.rto_min.ps().div_ceil(1_000_000).max(1));
+        let _ = writeln!(text, "net.ipv4.tcp_rto_min_us = {}", microseconds(host.rto_min));
     }
     text += "# Paces that connections have are kept by fq.\n";
     text += "net.core.default_qdisc = fq\n";
     text
 }
 
-fn routes(
-    wanted: &Wanted,
-    class: &ClassConfig,
-    congestion: &str,
-    attributes: &[(String, String)],
-    notes: &mut Vec<String>,
-) -> Result<String, Refused> {
+fn routes(wanted: &Wanted, congestion: &str, attributes: &[(String, String)], notes: &mut Vec<String>) -> String {
     let module = LAWS.iter().find(|law| law.1 == congestion).map_or("", |law| law.2);
     let mut text = format!("#!/bin/sh\n# {}\n", wanted.origin());
-    text += "# Gives routes what the scheme needs; new connections over them have it.\n\
-             # usage: routes.sh [PREFIX...]    without PREFIX: the default route\n\
+    text += "# Gives routes what the scheme needs; new connections over them have it. Prints the way back.\n\
+             # usage: routes.sh [PREFIX...]    without PREFIX: the default route of IPv4\n\
              set -eu\n\n";
     if congestion == "marimo" {
         text += "# The kernel module or the BPF object is loaded first: docs/deploy.md. Its numbers and its table are those of\n\
@@ -181,89 +209,125 @@ fn routes(
     } else {
         let _ = writeln!(text, "modprobe -q {module} || true    # or it is part of the kernel");
     }
-    for (name, number, reason) in module_parameters(class, congestion, notes)? {
-        let _ = writeln!(text, "echo {number} >/sys/module/{module}/parameters/{name}    # {reason}");
-    }
-    text += "\n[ $# -gt 0 ] || set -- default\nfor prefix in \"$@\"; do\n";
-    text += "    # What the route has, without what is set here.\n";
-    let own: Vec<&str> = attributes.iter().filter_map(|(text, _)| text.split(' ').next()).collect();
-    let sed: String = own.iter().fold(String::new(), |all, name| all + &format!(" -e 's/ {name} \\(lock \\)*[^ ]*//'"));
-    let _ = writeln!(text, "    route=$(ip route show exact \"$prefix\" | head -n 1 | sed -e 's/ linkdown//'{sed})");
-    text += "    [ -n \"$route\" ] || { echo \"routes.sh: there is no route to $prefix\" >&2; exit 1; }\n";
+    text += "\n[ $# -gt 0 ] || set -- default\nfor prefix in \"$@\"; do\n\
+             \x20   case $prefix in *:*) family=-6 ;; *) family=-4 ;; esac\n\
+             \x20   before=$(ip \"$family\" route show exact \"$prefix\" | sed -e 's/ linkdown//g' -e 's/ lock / /g')\n\
+             \x20   case $before in\n\
+             \x20   '') echo \"routes.sh: there is no route to $prefix\" >&2; exit 1 ;;\n\
+             \x20   *nhid*|*nexthop*) echo \"routes.sh: $prefix has next hops apart: set it where they are made\" >&2; exit 1 ;;\n\
+             \x20   *'\n'*) echo \"routes.sh: there are several routes to $prefix\" >&2; exit 1 ;;\n\
+             \x20   esac\n\
+             \x20   # What the route has, without what a scheme sets.\n";
+    let sed: String = ATTRIBUTES.iter().fold(String::new(), |all, name| all + &format!(" -e 's/ {name} [^ ]*//'"));
+    let _ = writeln!(text, "    route=$(echo \"$before\" | sed{sed})");
     for (attribute, reason) in attributes {
         let _ = writeln!(text, "    route=\"$route {attribute}\"    # {reason}");
     }
-    text += "    # shellcheck disable=SC2086\n    ip route change $route\n";
+    text += "    # shellcheck disable=SC2086\n\
+             \x20   ip \"$family\" route change $route\n\
+             \x20   echo \"the way back: ip $family route change $before\"\n";
     if congestion == "marimo" {
         text += "    marimoctl enable \"$prefix\"\n";
     }
     text += "done\n";
-    Ok(text)
+    text
 }
 
-/// Parameters of the kernel's module that differ from its defaults: name, number, reason.
-fn module_parameters(
-    class: &ClassConfig,
-    congestion: &str,
-    notes: &mut Vec<String>,
-) -> Result<Vec<(&'static str, i64, String)>, Refused> {
-    let mut all: Vec<(&'static str, i64, String)> = Vec::new();
-    let mut add = |name, default: i64, number: i64, key: &str, exact: f64, taken: f64| {
-        if (exact - taken).abs() > 2e-3 * exact.abs() {
-            notes.push(format!("{key}: {exact} in the scenario, {taken} on the host ({name} = {number})"));
-        }
-        if number != default {
-            all.push((name, number, format!("{key} = {exact}")));
+/// A parameter of the kernel's module: its name, the kernel's default and the number for this law; the law's key, its value,
+/// and the value that the number stands for.
+#[derive(Debug)]
+pub(super) struct Parameter {
+    name: &'static str,
+    default: i64,
+    number: i64,
+    pub key: &'static str,
+    pub exact: f64,
+    pub taken: f64,
+}
+
+impl Parameter {
+    /// The kernel is told another value.
+    pub fn is_rounded(&self) -> bool {
+        self.number != self.default && self.exact.to_bits() != self.taken.to_bits()
+    }
+}
+
+/// Those that a law has.
+pub(super) fn parameters(class: &ClassConfig) -> Vec<Parameter> {
+    let mut all = Vec::new();
+    let mut scaled = |key, name, default, unit: f64| {
+        if let Some(exact) = number(class, key) {
+            let number = (exact * unit).round();
+            all.push(Parameter { name, default, number: number as i64, key, exact, taken: number / unit });
         }
     };
-    match congestion {
+    match class.law.info().name {
         "dctcp" => {
-            if let Some(gain) = number(class, "gain") {
+            scaled("initial_alpha", "dctcp_alpha_on_init", 1024, UNIT);
+            if let Some(exact) = number(class, "gain") {
                 // g = 2^-n, n at most 10 (`dctcp_shift_g_range`).
-                let apart = |shift: &i32| (gain * power(*shift)).max(1.0 / (gain * power(*shift)));
+                let apart = |shift: &i32| (exact * power(*shift)).max(1.0 / (exact * power(*shift)));
                 let shift = (0..=10).min_by(|a, b| apart(a).total_cmp(&apart(b))).unwrap_or(4);
-                add("dctcp_shift_g", 4, shift.into(), "gain", gain, power(-shift));
-            }
-            if let Some(alpha) = number(class, "initial_alpha") {
-                let scaled = (alpha * UNIT).round();
-                add("dctcp_alpha_on_init", 1024, scaled as i64, "initial_alpha", alpha, scaled / UNIT);
+                let (number, taken) = (shift.into(), power(-shift));
+                all.push(Parameter { name: "dctcp_shift_g", default: 4, number, key: "gain", exact, taken });
             }
         }
         "cubic" => {
-            if let Some(beta) = number(class, "beta") {
-                let scaled = (beta * UNIT).round();
-                add("beta", 717, scaled as i64, "beta", beta, scaled / UNIT);
-            }
-            if let Some(steepness) = number(class, "steepness") {
-                let scaled = (steepness * UNIT / 10.0).round();
-                add("bic_scale", 41, scaled as i64, "steepness", steepness, scaled * 10.0 / UNIT);
-            }
-            for (key, name) in [("fast_convergence", "fast_convergence"), ("hystart", "hystart")] {
+            scaled("beta", "beta", 717, UNIT);
+            scaled("steepness", "bic_scale", 41, UNIT / 10.0);
+            for key in ["fast_convergence", "hystart"] {
                 if let Some(on) = flag(class, key) {
-                    let on = i64::from(on);
-                    add(name, 1, on, key, on as f64, on as f64);
+                    let exact = f64::from(u8::from(on));
+                    all.push(Parameter { name: key, default: 1, number: on.into(), key, exact, taken: exact });
                 }
-            }
-            let text = |key| match value(class, key) {
-                Some(Raw::Text(text)) => text,
-                _ => String::new(),
-            };
-            let bounds = (text("hystart_min_threshold"), text("hystart_max_threshold"));
-            if flag(class, "hystart") == Some(true) && bounds != ("4ms".into(), "16ms".into()) {
-                let (least, most) = bounds;
-                let what = format!("hystart_min_threshold, hystart_max_threshold: {least} and {most}");
-                return Err(Refused(vec![format!("{what}; Linux has 4ms and 16ms, which cannot be changed")]));
             }
         }
         _ => {}
     }
-    Ok(all)
+    all
+}
+
+/// Parameters that differ from the kernel's own, as modprobe.d(5) takes them: some are read only when the module is loaded.
+fn modprobe(wanted: &Wanted, class: &ClassConfig, congestion: &str, notes: &mut Vec<String>) -> Option<String> {
+    let module = LAWS.iter().find(|law| law.1 == congestion)?.2;
+    let changed: Vec<Parameter> =
+        parameters(class).into_iter().filter(|parameter| parameter.number != parameter.default).collect();
+    let mut text = format!("# {}\n# Into /etc/modprobe.d, before {module} is loaded.\n", wanted.origin());
+    for parameter in &changed {
+        let Parameter { name, number, key, exact, taken, .. } = parameter;
+        let _ = writeln!(text, "# {key} = {exact}");
+        let _ = writeln!(text, "options {module} {name}={number}");
+        if parameter.is_rounded() {
+            notes.push(format!("{key}: {exact} in the scenario, {taken} on the host ({name} = {number})"));
+        }
+    }
+    if changed.is_empty() {
+        return None;
+    }
+    notes.push(format!("where {module} is part of the kernel, its options are the kernel's: {module}.NAME=NUMBER"));
+    Some(text)
+}
+
+/// Refuses bounds of HyStart that Linux has not.
+fn hystart(class: &ClassConfig, congestion: &str) -> Result<(), Refused> {
+    let text = |key| match value(class, key) {
+        Some(Raw::Text(text)) => text,
+        _ => String::new(),
+    };
+    let (least, most) = (text("hystart_min_threshold"), text("hystart_max_threshold"));
+    let is_known = (least.as_str(), most.as_str()) == ("4ms", "16ms");
+    if congestion == "cubic" && flag(class, "hystart") == Some(true) && !is_known {
+        let what = format!("hystart_min_threshold, hystart_max_threshold: {least} and {most}");
+        return Err(Refused(vec![format!("{what}; Linux has 4ms and 16ms, which cannot be changed")]));
+    }
+    Ok(())
 }
 
 fn links(wanted: &Wanted) -> String {
     let config = &wanted.config;
     let mut text = format!("#!/bin/sh\n# {}\n", wanted.origin());
-    text += "# usage: links.sh DEVICE...\nset -eu\n\nfor device in \"$@\"; do\n";
+    text += "# usage: links.sh DEVICE...\nset -eu\n\n\
+             [ $# -gt 0 ] || { echo \"usage: links.sh DEVICE...\" >&2; exit 2; }\nfor device in \"$@\"; do\n";
     let format = config.classes.first().map(|class| class.format);
     let frame = format.map_or(config.host.mtu, |format: Format| format.data(config.host.mtu));
     let mtu = frame.saturating_sub(ETHERNET);
@@ -280,14 +344,34 @@ fn links(wanted: &Wanted) -> String {
              \x20   fi\n";
     if pfc_rules(config.into()).is_some() {
         text += "    # Switches pause single priorities, of which the switch's configuration says which; not the whole link.\n\
-                 \x20   ethtool -A \"$device\" rx off tx off\n";
+                 \x20   ethtool -A \"$device\" rx off tx off || echo \"links.sh: $device: no pauses of the whole link to turn off\" >&2\n";
     }
     text += "done\n";
     text
 }
 
 /// What is not in the files.
-fn remarks(wanted: &Wanted, class: &ClassConfig, notes: &mut Vec<String>) {
+fn remarks(wanted: &Wanted, class: &ClassConfig, congestion: &str, notes: &mut Vec<String>) {
+    if congestion != "marimo" {
+        let told: Vec<&str> = parameters(class).into_iter().map(|parameter| parameter.key).collect();
+        let usual = LawParameters::resolve(class.law.info().name, &wanted.path, &[]).and_then(Result::ok);
+        let usual = usual.map(|law| law.values()).unwrap_or_default();
+        let values = class.law.values().into_iter().filter(|value| !usual.contains(value));
+        let without = values.filter(|(key, _)| !told.contains(key) && !OF_THE_KERNEL.contains(key));
+        let without: Vec<String> = without.map(|(key, raw)| format!("{key} = {raw}")).collect();
+        if !without.is_empty() {
+            notes.push(format!(
+                "Linux has no setting for {}: what is applied is not what was simulated",
+                without.join(", ")
+            ));
+        }
+    }
+    if wanted.config.host.ack_every > 2 {
+        notes.push(format!(
+            "host.ack_every = {}: Linux acknowledges every second segment",
+            wanted.config.host.ack_every
+        ));
+    }
     let config = &wanted.config;
     let host = &config.host;
     let mut others = Vec::new();
@@ -297,7 +381,7 @@ fn remarks(wanted: &Wanted, class: &ClassConfig, notes: &mut Vec<String>) {
         }
     };
     differs("handshake", !host.handshake);
-    differs("timer_tick", host.timer_tick == incast_units::Time::ZERO);
+    differs("timer_tick", host.timer_tick == Time::ZERO);
     differs("echo", class.law.info().name == "dctcp" && host.echo == incast_sim::config::Echo::Counts);
     differs("quick_acks", host.ack_every > 1 && host.quick_acks == 0);
     differs("pace_credit", !matches!(host.pace_credit, incast_sim::config::PaceCredit::HalfPacket));

@@ -43,6 +43,9 @@ pub fn of_database(text: &str) -> Result<Vec<Port>, String> {
         let speed = fields.get("speed").and_then(Value::as_str).and_then(|speed| speed.parse::<u64>().ok());
         let speed = speed.filter(|speed| (1..=10_000_000).contains(speed));
         let speed = speed.ok_or_else(|| format!("PORT|{name}: `speed` is missing, or no number of Mbit/s"))?;
+        if !is_name(name) {
+            return Err(format!("PORT|{name}: allowed are letters, digits, -, _ and ."));
+        }
         ports.push(Port { name: name.clone(), rate: Rate::from_bps(speed * 1_000_000) });
     }
     ports.sort_by_key(|port| {
@@ -85,13 +88,11 @@ impl FromStr for Class {
 /// # Errors
 /// A priority that is not in use, one that lacks, or a queue or DSCP that is given twice.
 pub fn classes(switch: &Switch, given: &[Class]) -> Result<Vec<Class>, String> {
-    if given.is_empty() {
-        return Ok(match switch.priorities[..] {
-            [priority] => vec![Class { priority, tc: if switch.lossless == 0 { 0 } else { 3 }, dscp: None }],
-            ref all => all.iter().map(|p| Class { priority: *p, tc: 7 - p, dscp: Some(8 * (7 - p)) }).collect(),
-        });
-    }
-    let mut classes = given.to_vec();
+    let mut classes = match switch.priorities[..] {
+        _ if !given.is_empty() => given.to_vec(),
+        [priority] => vec![Class { priority, tc: if switch.lossless == 0 { 0 } else { 3 }, dscp: None }],
+        ref all => all.iter().map(|p| Class { priority: *p, tc: 7 - p, dscp: Some(8 * (7 - p)) }).collect(),
+    };
     classes.sort_by_key(|class| class.priority);
     let priorities: Vec<u8> = classes.iter().map(|class| class.priority).collect();
     if priorities != switch.priorities {
@@ -103,15 +104,21 @@ pub fn classes(switch: &Switch, given: &[Class]) -> Result<Vec<Class>, String> {
             return Err(format!("--queues: queue {} or its DSCP is given twice", class.tc));
         }
     }
-    let lowest = classes.last().is_some_and(|class| switch.lossless & 1 << class.priority != 0);
-    if lowest && classes.iter().any(|class| class.tc == 0) {
-        return Err("--queues: queue 0 is for what is in no class, where the lowest priority is lossless".into());
-    }
-    if classes.windows(2).any(|pair| pair[0].tc < pair[1].tc) && switch.own.scheduler.dwrr().is_none() {
+    let is_lossless = |class: &Class| switch.lossless & 1 << class.priority != 0;
+    let apart = classes.last().is_some_and(|class| is_lossless(class) && class.dscp.is_some());
+    if classes.iter().any(|class| class.tc == 0 && (apart || is_lossless(class))) {
         return Err(
-            "--queues: with strict priorities a higher one of the scenario (0 is the highest) needs a higher queue"
-                .into(),
+            "--queues: queue 0 and its priority group are for what is not lossless, and for what is in no class".into(),
         );
+    }
+    // Queues that are strict go in the order of their numbers, before those that take turns.
+    let strict = switch.own.scheduler.dwrr().map_or(8, |dwrr| dwrr.strict);
+    let above = classes.iter().filter(|class| class.priority < strict);
+    if above
+        .flat_map(|above| classes.iter().map(move |other| (above, other)))
+        .any(|(above, other)| above.priority < other.priority && above.tc < other.tc)
+    {
+        return Err("--queues: a higher strict priority of the scenario (0 is the highest) needs a higher queue".into());
     }
     Ok(classes)
 }

@@ -1,42 +1,86 @@
 //! A scenario with the values that devices take.
 
-use super::{Wanted, linux::initial_window, rounding};
+use super::{
+    Wanted,
+    linux::{Parameter, microseconds, parameters, segments},
+    rounding,
+};
 use incast_cc::marking::Marking;
 use incast_lab::scenario::Run;
-use incast_sim::config::{Ecn, RedAtRate, Size};
-use incast_units::{Bytes, Rate};
+use incast_sim::{
+    base_rtt,
+    config::{ClassConfig, Ecn, RedAtRate, Size},
+};
+use incast_units::{Bytes, Rate, Time};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
-/// The run's scenario, with one scheme, as a SONiC switch and a Linux host take it: thresholds of marks in bytes,
-/// probabilities in whole per cent, alphas as powers of two, the initial window in whole segments, and the least timeout in
-/// whole milliseconds, or microseconds below one.
+/// The run's scenario, with one scheme, as SONiC switches and Linux hosts take it: thresholds of marks in bytes,
+/// probabilities in whole per cent, alphas as powers of two, weights up to 100; initial windows in whole segments, the
+/// least timeout in whole milliseconds or microseconds, and what parameters of the kernel's modules stand for.
 pub fn scenario(run: &Run, wanted: &Wanted) -> Table {
     let mut table = run.effective();
+    let base_rtt = base_rtt((&wanted.config).into());
     let rates: BTreeSet<u64> = wanted.config.topology.cables.iter().map(|cable| cable.link.rate.bps()).collect();
     let rates: Vec<Rate> = rates.into_iter().map(Rate::from_bps).collect();
     let round = |switch: &mut Table| {
-        round_switch(switch, wanted, &rates);
+        round_switch(switch, base_rtt, &rates);
         for own in switch.get_mut("override").and_then(Value::as_array_mut).into_iter().flatten() {
-            own.as_table_mut().into_iter().for_each(|own| round_switch(own, wanted, &rates));
+            own.as_table_mut().into_iter().for_each(|own| round_switch(own, base_rtt, &rates));
         }
     };
-    table.get_mut("switch").and_then(Value::as_table_mut).into_iter().for_each(round);
+    let tables = |table: &mut Table| {
+        table.get_mut("switch").and_then(Value::as_table_mut).into_iter().for_each(round);
+        table.get_mut("host").and_then(Value::as_table_mut).into_iter().for_each(round_host);
+    };
+    tables(&mut table);
     for scheme in table.get_mut("scheme").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(scheme) = scheme.as_table_mut() else { continue };
-        scheme.get_mut("switch").and_then(Value::as_table_mut).into_iter().for_each(round);
-        let first = wanted.config.classes.first();
-        let mtu = wanted.config.host.mtu;
-        if let Some((segments, _)) = first.and_then(|class| initial_window(class, mtu)) {
-            let bytes = Bytes::new(segments * u64::from(mtu));
-            scheme.insert("initial_window".into(), Value::String(bytes.to_string()));
+        tables(scheme);
+        let classes = &wanted.config.classes;
+        let by_class: Vec<String> = scheme
+            .get("by_class")
+            .and_then(Value::as_table)
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.clone())
+            .collect();
+        let own = classes.iter().find(|class| !by_class.contains(&class.name));
+        round_law(scheme, own, wanted.config.host.mtu);
+        let refined = scheme.get_mut("by_class").and_then(Value::as_table_mut).into_iter().flatten();
+        for (name, refined) in refined {
+            let class = classes.iter().find(|class| class.name == *name);
+            refined.as_table_mut().into_iter().for_each(|it| round_law(it, class, wanted.config.host.mtu));
         }
     }
     table
 }
 
+/// Rounds the parameters of a law that a table has, where the class is under that law.
+fn round_law(table: &mut Table, class: Option<&ClassConfig>, mtu: u32) {
+    let bytes = table.get("initial_window").and_then(Value::as_str).and_then(|text| text.parse::<Bytes>().ok());
+    if let Some(bytes) = bytes {
+        let whole = Bytes::new(segments(bytes.get(), mtu) * u64::from(mtu));
+        table.insert("initial_window".into(), Value::String(format!("{}B", whole.get())));
+    }
+    for parameter in class.map(parameters).unwrap_or_default().into_iter().filter(Parameter::is_rounded) {
+        let found = table.get(parameter.key).and_then(Value::as_float);
+        if found.is_some_and(|found| found.to_bits() == parameter.exact.to_bits()) {
+            table.insert(parameter.key.into(), Value::Float(parameter.taken));
+        }
+    }
+}
+
+/// Rounds the least timeout.
+fn round_host(host: &mut Table) {
+    let rto_min = host.get("rto_min").and_then(Value::as_str).and_then(|text| text.parse::<Time>().ok());
+    if let Some(rto_min) = rto_min {
+        host.insert("rto_min".into(), Value::String(Time::from_us(microseconds(rto_min)).to_string()));
+    }
+}
+
 /// Rounds what a table of switches gives.
-fn round_switch(switch: &mut Table, wanted: &Wanted, rates: &[Rate]) {
+fn round_switch(switch: &mut Table, base_rtt: Time, rates: &[Rate]) {
     for key in ["buffer", "pfc"] {
         let alpha = switch.get_mut(key).and_then(|part| part.get_mut("alpha"));
         if let Some(alpha @ Value::Float(_)) = alpha {
@@ -44,8 +88,15 @@ fn round_switch(switch: &mut Table, wanted: &Wanted, rates: &[Rate]) {
             *alpha = Value::Float(rounding::power(exponent));
         }
     }
+    let weights = switch.get_mut("scheduler").and_then(|scheduler| scheduler.get_mut("weights"));
+    if let Some(Value::Array(weights)) = weights {
+        let given: Option<Vec<u16>> =
+            weights.iter().map(|weight| weight.as_integer().and_then(|weight| u16::try_from(weight).ok())).collect();
+        let rounded = given.map(|given| rounding::weights(&given)).unwrap_or_default();
+        *weights = rounded.into_iter().map(|weight| Value::Integer(weight.into())).collect();
+    }
     let Some(ecn) = switch.get("ecn").and_then(read) else { return };
-    let at = |rate: &Rate| (*rate, ecn.marking(*rate, wanted.path.base_rtt));
+    let at = |rate: &Rate| (*rate, ecn.marking(*rate, base_rtt));
     if let Some(rounded) = written(&rates.iter().map(at).collect::<Vec<_>>()) {
         switch.insert("ecn".into(), rounded);
     }

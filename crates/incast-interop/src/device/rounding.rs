@@ -2,6 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+/// The largest weight of a scheduler.
+const MOST_WEIGHT: u32 = 100;
+
 /// The exponents of two that `dynamic_th` takes (sonic-buffer-profile.yang).
 pub const EXPONENTS: RangeInclusive<i32> = -8..=7;
 
@@ -24,6 +27,17 @@ pub fn percent(p: f64) -> (u32, bool) {
     (nearest, (f64::from(nearest) / 100.0 - p).abs() > 1e-12)
 }
 
+/// Weights of a scheduler, which go to 100 (sonic-scheduler.yang): the same, or in proportion to the largest.
+pub fn weights(weights: &[u16]) -> Vec<u16> {
+    let most = weights.iter().copied().max().unwrap_or(1).max(1);
+    let scaled = |weight: u16| {
+        let scaled = (u32::from(weight) * MOST_WEIGHT + u32::from(most) / 2) / u32::from(most);
+        u16::try_from(scaled.max(1)).unwrap_or(1)
+    };
+    let fits = u32::from(most) <= MOST_WEIGHT;
+    weights.iter().map(|weight| if fits { *weight } else { scaled(*weight) }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,5 +49,12 @@ mod tests {
             [(0, false), (-3, false), (-1, true), (2, true), (7, false)]
         );
         assert_eq!([0.2, 1.0, 0.001, 0.125].map(percent), [(20, false), (100, false), (1, true), (13, true)]);
+    }
+
+    #[test]
+    fn weights_fit_in_proportion() {
+        assert_eq!(weights(&[4, 2, 1]), [4, 2, 1]);
+        assert_eq!(weights(&[300, 7, 1]), [100, 2, 1]);
+        assert_eq!(weights(&[101, 100, 50]), [100, 99, 50]);
     }
 }

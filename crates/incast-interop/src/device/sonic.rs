@@ -8,7 +8,7 @@ use super::{
     Refused, Wanted, Written,
     database::{Database, MOST_BYTES},
     ports::{Class, Port},
-    rounding::{EXPONENTS, exponent, percent, power},
+    rounding::{EXPONENTS, exponent, percent, power, weights},
     switch::{Ports, Switch},
 };
 use incast_cc::marking::Marking;
@@ -18,8 +18,6 @@ use incast_sim::{
 };
 use incast_units::Rate;
 
-/// Weights of a scheduler (sonic-scheduler.yang).
-const MOST_WEIGHT: u64 = 100;
 /// What `pfcwd start_default` of sonic-utilities sets, in milliseconds, on up to 32 ports.
 const WATCHDOG: &str = "200";
 
@@ -47,13 +45,24 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
             refused.push(format!("switch.ecn: {marks} B at ports of {}, allowed is at most {MOST_BYTES} B", kind.rate));
         }
     }
+    let lossless = u64::from(switch.lossless.count_ones());
+    let of_kind = |(kind, found): &(&Ports, Vec<&Port>)| {
+        kind.limits.map_or(0, |limits| limits.own()).saturating_mul(found.len() as u64 * lossless)
+    };
+    let own = device.iter().map(of_kind).fold(0u64, u64::saturating_add);
+    if own > buffer.0 && refused.is_empty() {
+        refused.push(format!(
+            "--ports: reserves and headroom of so many ports come to {own} B, and switch.buffer.total is {} B",
+            buffer.0
+        ));
+    }
     if !refused.is_empty() {
         return Err(Refused(refused));
     }
     let mut writer = Writer { switch, classes, database: Database::default(), notes: Vec::new() };
     writer.maps();
     writer.schedulers();
-    writer.buffers(buffer);
+    writer.buffers(buffer, own);
     for (kind, ports) in &device {
         writer.marks(kind);
         writer.headroom(kind);
@@ -122,6 +131,23 @@ fn inexpressible(wanted: &Wanted, switch: &Switch) -> Vec<String> {
     refused
 }
 
+/// The fields of a profile of WRED, the same for all colours.
+fn wred(min: u64, max: u64, percent: u32, drops: bool) -> Vec<(&'static str, String)> {
+    let names = [
+        ("wred_green_enable", "green_min_threshold", "green_max_threshold", "green_drop_probability"),
+        ("wred_yellow_enable", "yellow_min_threshold", "yellow_max_threshold", "yellow_drop_probability"),
+        ("wred_red_enable", "red_min_threshold", "red_max_threshold", "red_drop_probability"),
+    ];
+    let mut fields = vec![("ecn", "ecn_all".to_owned())];
+    for (enable, least, most, probability) in names {
+        fields.push((enable, drops.to_string()));
+        fields.push((least, min.to_string()));
+        fields.push((most, max.to_string()));
+        fields.push((probability, percent.to_string()));
+    }
+    fields
+}
+
 struct Writer<'a> {
     switch: &'a Switch,
     classes: &'a [Class],
@@ -131,7 +157,7 @@ struct Writer<'a> {
 
 /// `25Gbps` as a part of a name.
 fn short(rate: Rate) -> String {
-    rate.to_string().trim_end_matches("bps").to_lowercase()
+    rate.to_string().trim_end_matches("bps").to_lowercase().replace('.', "_")
 }
 
 impl Writer<'_> {
@@ -172,8 +198,7 @@ impl Writer<'_> {
         self.database.set_all("TC_TO_QUEUE_MAP", "incast", same);
         self.database.set_all("TC_TO_PRIORITY_GROUP_MAP", "incast", groups);
         if !lossless.is_empty() {
-            self.database.set_all("MAP_PFC_PRIORITY_TO_QUEUE", "incast", lossless.clone());
-            self.database.set_all("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "incast", lossless);
+            self.database.set_all("MAP_PFC_PRIORITY_TO_QUEUE", "incast", lossless);
         }
         for class in self.classes {
             let kind = if self.is_lossless(class) { "lossless" } else { "lossy" };
@@ -190,32 +215,22 @@ impl Writer<'_> {
 
     /// Which queue sends next.
     fn schedulers(&mut self) {
-        let weights = match &self.switch.own.scheduler {
-            Scheduling::Strict => {
-                self.set("SCHEDULER", "incast_strict", &[("type", "STRICT".into())]);
-                return;
-            }
+        let strict = [("type", "STRICT".to_owned())];
+        let (first, given) = match &self.switch.own.scheduler {
+            Scheduling::Strict => (u8::MAX, &Vec::new()),
             Scheduling::Dwrr { weights, .. } => (0, weights),
             Scheduling::StrictOverDwrr { strict, weights, .. } => (*strict, weights),
         };
-        let (strict, weights) = weights;
-        let most = u64::from(weights.iter().copied().max().unwrap_or(1).max(1));
+        let scaled = weights(given);
         for class in self.classes {
-            match class.priority.checked_sub(strict).and_then(|index| weights.get(usize::from(index))) {
-                None => self.set("SCHEDULER", "incast_strict", &[("type", "STRICT".into())]),
-                Some(weight) => {
-                    let weight = u64::from(*weight);
-                    let scaled = if most > MOST_WEIGHT { (weight * MOST_WEIGHT / most).max(1) } else { weight };
-                    if scaled != weight {
-                        self.notes.push(format!(
-                            "the weight {weight} of priority {} is {scaled}: at most 100",
-                            class.priority
-                        ));
-                    }
-                    let fields = [("type", "DWRR".to_owned()), ("weight", scaled.to_string())];
-                    self.database.set("SCHEDULER", &format!("incast_dwrr_{}", class.tc), &fields);
-                }
-            }
+            let index = class.priority.checked_sub(first).map(usize::from);
+            let Some((weight, scaled)) = index.and_then(|index| Some((given.get(index)?, scaled.get(index)?))) else {
+                self.set("SCHEDULER", "incast_strict", &strict);
+                continue;
+            };
+            self.rounded("switch.scheduler.weights", f64::from(*weight), f64::from(*scaled), weight != scaled);
+            let fields = [("type", "DWRR".to_owned()), ("weight", scaled.to_string())];
+            self.database.set("SCHEDULER", &format!("incast_dwrr_{}", class.tc), &fields);
         }
     }
 
@@ -224,14 +239,15 @@ impl Writer<'_> {
         if self.database.has("SCHEDULER", &dwrr) { dwrr } else { "incast_strict".into() }
     }
 
-    /// The pools, and what queues may take of them.
-    fn buffers(&mut self, (total, alpha, reserve): (u64, f64, u64)) {
-        for (name, kind) in [("incast_ingress", "ingress"), ("incast_egress", "egress")] {
-            let fields = [("type", kind.to_owned()), ("mode", "dynamic".into()), ("size", total.to_string())];
+    /// The pools, and what queues may take of them. `own` is what the device's ports have of their own.
+    fn buffers(&mut self, (total, alpha, reserve): (u64, f64, u64), own: u64) {
+        let shared = total.saturating_sub(own);
+        for (name, kind, size) in [("incast_ingress", "ingress", shared), ("incast_egress", "egress", total)] {
+            let fields = [("type", kind.to_owned()), ("mode", "dynamic".into()), ("size", size.to_string())];
             self.set("BUFFER_POOL", name, &fields);
         }
         self.notes.push(format!(
-            "BUFFER_POOL: {total} B is switch.buffer.total; a device that has less, or sets parts aside, needs its own number there and in the scenario"
+            "BUFFER_POOL: {total} B is switch.buffer.total, of which {own} B are reserves and headroom of the device's ports; a device that has less, or sets parts aside, needs its own numbers there and in the scenario"
         ));
         let whole = |pool: &str| [("pool", pool.to_owned()), ("size", "0".into()), ("static_th", total.to_string())];
         let lossy = self.classes.iter().any(|class| !self.is_lossless(class));
@@ -273,37 +289,33 @@ impl Writer<'_> {
         };
         let (percent, is_rounded) = percent(p);
         self.rounded("switch.ecn.p", p, f64::from(percent) / 100.0, is_rounded);
+        // What flow control keeps is not dropped.
         let drops = self.switch.own.not_ect == NotEct::Drop;
-        let mut fields = vec![("ecn", "ecn_all".to_owned())];
-        let names = [
-            ("wred_green_enable", "green_min_threshold", "green_max_threshold", "green_drop_probability"),
-            ("wred_yellow_enable", "yellow_min_threshold", "yellow_max_threshold", "yellow_drop_probability"),
-            ("wred_red_enable", "red_min_threshold", "red_max_threshold", "red_drop_probability"),
-        ];
-        for (enable, least, most, probability) in names {
-            fields.push((enable, drops.to_string()));
-            fields.push((least, min.to_string()));
-            fields.push((most, max.to_string()));
-            fields.push((probability, percent.to_string()));
+        let lossy = self.classes.iter().any(|class| !self.is_lossless(class));
+        let profiles = [("", lossy, drops), ("_lossless", self.switch.lossless != 0, false)];
+        for (suffix, _, drops) in profiles.into_iter().filter(|(_, is_used, _)| *is_used) {
+            let name = format!("incast_{}{suffix}", short(kind.rate));
+            self.set("WRED_PROFILE", &name, &wred(min, max, percent, drops));
         }
-        self.database.set("WRED_PROFILE", &format!("incast_{}", short(kind.rate)), &fields);
         self.notes.push(format!("WRED_PROFILE of ports of {}: {} B to {} B, {percent}%", kind.rate, min, max));
     }
 
     /// What ports of a rate hold for a lossless class before and after they pause it.
     fn headroom(&mut self, kind: &Ports) {
         let Some(Limits { headroom, threshold }) = kind.limits else { return };
+        // `size` is what the group has of its own, headroom included; `xoff` is how much of it is left when a pause goes out.
         let mut fields = vec![("pool", "incast_ingress".to_owned()), ("xoff", headroom.to_string())];
         match threshold {
             Bounds::Static { xoff, xon } => {
-                fields.extend([("size", "0".to_owned()), ("static_th", xoff.to_string()), ("xon", xon.to_string())]);
+                let own = [("size", headroom.to_string()), ("static_th", xoff.to_string()), ("xon", xon.to_string())];
+                fields.extend(own);
             }
             Bounds::Dynamic { alpha, reserve, resume_offset } => {
                 let alpha = alpha as f64 / f64::from(1u32 << 20);
                 let (exponent, is_rounded) = exponent(alpha);
                 self.rounded("switch.pfc.alpha", alpha, power(exponent), is_rounded);
                 fields.extend([
-                    ("size", reserve.to_string()),
+                    ("size", reserve.saturating_add(headroom).to_string()),
                     ("dynamic_th", exponent.to_string()),
                     ("xon", "0".to_owned()),
                     ("xon_offset", resume_offset.to_string()),
@@ -323,7 +335,8 @@ impl Writer<'_> {
             let queue = format!("{name}|{}", class.tc);
             let mut fields = vec![("scheduler", self.scheduler_of(class))];
             if kind.marking != Marking::Off {
-                fields.push(("wred_profile", format!("incast_{}", short(kind.rate))));
+                let suffix = if self.is_lossless(class) { "_lossless" } else { "" };
+                fields.push(("wred_profile", format!("incast_{}{suffix}", short(kind.rate))));
             }
             self.database.set("QUEUE", &queue, &fields);
             let (egress, ingress) = if self.is_lossless(class) {
@@ -340,7 +353,7 @@ impl Writer<'_> {
             self.classes.iter().filter(|class| self.is_lossless(class)).map(|class| class.tc.to_string()).collect();
         if !lossless.is_empty() {
             let list = lossless.join(",");
-            fields.extend([("pfc_to_queue_map", map()), ("pfc_to_pg_map", map())]);
+            fields.push(("pfc_to_queue_map", map()));
             fields.extend([("pfc_enable", list.clone()), ("pfcwd_sw_enable", list)]);
         }
         self.database.set("PORT_QOS_MAP", name, &fields);

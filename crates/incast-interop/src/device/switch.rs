@@ -3,7 +3,7 @@
 use super::{Refused, Wanted};
 use incast_cc::marking::Marking;
 use incast_lab::scenario::tree::{error::list, nearest::nearest};
-use incast_sim::{Fabric, config::SwitchConfig, flow_control::pfc::Limits, pfc_rules, used_priorities};
+use incast_sim::{Fabric, base_rtt, config::SwitchConfig, flow_control::pfc::Limits, pfc_rules, used_priorities};
 use incast_units::{Rate, Time};
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub fn kinds(wanted: &Wanted) -> Vec<Switch> {
     let config = &wanted.config;
     let fabric = Fabric::from(config);
     let (topology, used) = (&config.topology, used_priorities(fabric));
-    let (rules, links) = (pfc_rules(fabric), topology.ports());
+    let (rules, links, base_rtt) = (pfc_rules(fabric), topology.ports(), base_rtt(fabric));
     let mut kinds: Vec<Switch> = Vec::new();
     for (own, nodes) in config.switch.kinds(topology.hosts..topology.nodes()) {
         let rules = rules.as_ref().zip(own.pfc.as_ref()).map(|(rules, own)| rules.of(own));
@@ -56,7 +56,7 @@ pub fn kinds(wanted: &Wanted) -> Vec<Switch> {
             }
             let ports = by_rate.into_iter().map(|(bps, (count, delay))| {
                 let rate = Rate::from_bps(bps);
-                let marking = own.ecn.marking(rate, wanted.path.base_rtt);
+                let marking = own.ecn.marking(rate, base_rtt);
                 let limits = rules.as_ref().map(|rules| rules.limits(rate, delay));
                 Ports { rate, count, delay, marking, limits }
             });

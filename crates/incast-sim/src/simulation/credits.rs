@@ -71,7 +71,12 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
             "off, or another agent",
         ));
     }
-    if let Buffer::PerPortPackets { packets } = switch.buffer {
+    let mut buffers = switch.overrides.values().map(|own| own.buffer).chain([switch.buffer]);
+    let packets = buffers.find_map(|buffer| match buffer {
+        Buffer::PerPortPackets { packets } => Some(packets),
+        _ => None,
+    });
+    if let Some(packets) = packets {
         let found = format!("on, with {packets} packets for each port");
         return Err(ConfigError::value("switch.credits", found, "off, or a buffer in bytes: credits count bytes"));
     }
@@ -109,9 +114,9 @@ fn check_buffer(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
     for node in topology.hosts..topology.nodes() {
         let links = ports.of(node).iter().map(|end| &topology.cables[end.cable as usize].link);
         let own = links.map(|link| rules.limits(link.rate, link.delay).bytes().saturating_mul(rules.count()));
-        let (needed, buffer, whose) = match switch.buffer {
+        let (needed, buffer, whose) = match switch.at(node).buffer {
             // A limit in packets was refused before.
-            Buffer::Unlimited | Buffer::PerPortPackets { .. } => return Ok(()),
+            Buffer::Unlimited | Buffer::PerPortPackets { .. } => continue,
             Buffer::PerPort { bytes } => (own.max().unwrap_or(0), bytes, "the buffer of a port"),
             Buffer::Shared { total, .. } => (own.fold(0, u64::saturating_add), total, "its buffer"),
         };

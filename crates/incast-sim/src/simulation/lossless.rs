@@ -2,7 +2,7 @@
 
 use super::{
     config::{ClassConfig, Config, ConfigError, Shortage},
-    path::{Fabric, base_paths},
+    path::{Fabric, base_rtt},
 };
 use crate::{
     fabric::config::Buffer,
@@ -21,7 +21,6 @@ use std::{borrow::Cow, iter};
 pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
     let Fabric { topology, switch, wire, .. } = fabric;
     let pfc = switch.pfc.clone()?;
-    let round_trips = base_paths(fabric).into_iter().map(|path| path.base_rtt);
     let first = topology.cables.first();
     Some(Rules {
         lossless: spread(pfc.priorities & used_priorities(fabric), switch.virtual_channels),
@@ -29,7 +28,7 @@ pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
         pfc,
         gap: u64::from(wire.gap),
         host_rate: first.map_or(Rate::from_gbps(1), |cable| cable.link.rate),
-        base_rtt: round_trips.max().unwrap_or(Time::ZERO),
+        base_rtt: base_rtt(fabric),
     })
 }
 

@@ -33,7 +33,7 @@ use std::collections::BTreeSet;
 pub use credits::credit_rules;
 pub use lossless::{pfc_rules, used_priorities};
 pub use memory::{Demand, MemoryEstimate, estimate_memory};
-pub use path::{Fabric, base_path, base_path_of};
+pub use path::{Fabric, base_path, base_path_of, base_rtt};
 
 /// Checks of parts of a configuration, for whoever knows where each part is written.
 pub mod checks {

@@ -50,6 +50,11 @@ pub fn base_path_of(topology: &Topology, mtu: u32, rto_min: Time, format: &Forma
     Path { rate, base_rtt, least_delay, mss: mtu, wire_mss, rto_min }
 }
 
+/// The largest base RTT of all classes, to which sizes in BDP are relative.
+pub fn base_rtt(fabric: Fabric<'_>) -> Time {
+    base_paths(fabric).into_iter().map(|path| path.base_rtt).max().unwrap_or(Time::ZERO)
+}
+
 /// That of each class, computed once for all classes of one format.
 pub(super) fn base_paths(fabric: Fabric<'_>) -> Vec<Path> {
     let Fabric { topology, host, classes, wire, .. } = fabric;

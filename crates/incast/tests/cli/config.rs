@@ -60,7 +60,7 @@ fn files_are_kept_and_rounding_is_told() {
     let sysctl = fs::read_to_string(host.join("60-incast.conf")).expect("settings");
     assert!(sysctl.contains("net.ipv4.tcp_rto_min_us = 700\n"), "{sysctl}");
     let cubic = succeed(&["config", text(&file), "--for", "linux", "--scheme", "cubic"]);
-    assert!(cubic.contains("echo 614 >/sys/module/tcp_cubic/parameters/beta"), "{cubic}");
+    assert!(cubic.contains("options tcp_cubic beta=614\n") && !cubic.contains("bic_scale"), "{cubic}");
 
     let output =
         incast(&[&["config", text(&file), "--for", "sonic", "--as-rounded", text(&rounded)][..], &PORTS].concat());

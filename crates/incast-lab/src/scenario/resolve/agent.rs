@@ -156,7 +156,8 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
     let Some(info) = switch.agent.info() else { return Vec::new() };
     let (agent, effects) = (format!("switch.agent {:?}", info.name), switch.agent.effects());
     let mut warnings = Vec::new();
-    if effects.reads_thresholds && table.ecn == Ecn::Off {
+    let is_off = switch.ecn == Ecn::Off && switch.overrides.values().all(|own| own.ecn == Ecn::Off);
+    if effects.reads_thresholds && is_off {
         warnings.push(format!("{agent} uses the thresholds of switch.ecn, which is off"));
     }
     if effects.reads_pauses && switch.pfc.is_none() && switch.credits.is_none() {

@@ -81,7 +81,7 @@ fn starves(scheme: &Resolved, class: &ClassConfig) -> bool {
         && class.recovery == Recovery::GoBackN
         && !is_paused
         && switch.credits.is_none()
-        && switch.buffer != Buffer::Unlimited
+        && (switch.buffer != Buffer::Unlimited || switch.overrides.values().any(|own| own.buffer != Buffer::Unlimited))
 }
 
 /// Events of links that change nothing: a link that is up comes up, or is down and goes down.

@@ -3,7 +3,7 @@
 use super::{agent, resolved::Resolved};
 use incast_cc::marking::Marking;
 use incast_sim::{
-    Fabric,
+    Fabric, base_rtt,
     config::{Buffer, Ecn, SwitchConfig},
     flow_control::pfc::{Bounds, Rules},
     pfc_rules,
@@ -26,6 +26,7 @@ pub fn warnings(topology: &Topology, scheme: &Resolved) -> Vec<String> {
         let queue = |priority: u8| priority * scheme.switch.virtual_channels.max(1);
         capable.map(|class| queue(class.priority)).all(|queue| rules.lossless & 1 << queue != 0)
     });
+    let base_rtt = base_rtt(fabric);
     let ports = topology.ports();
     let mut warnings = Vec::new();
     for (switch, nodes) in scheme.switch.kinds(topology.hosts..topology.nodes()) {
@@ -40,7 +41,7 @@ pub fn warnings(topology: &Topology, scheme: &Resolved) -> Vec<String> {
         let longest = longest_queues(&switch, rules.as_ref(), u64::from(scheme.path.wire_mss), links);
         warnings.extend(longest.into_iter().filter_map(|(bps, (bytes, why))| {
             let rate = Rate::from_bps(bps);
-            let threshold = threshold(&switch.ecn, rate, scheme)?;
+            let threshold = threshold(&switch.ecn, rate, base_rtt)?;
             (threshold >= bytes).then(|| {
                 let name = &scheme.name;
                 format!(
@@ -85,8 +86,8 @@ fn longest_queues(
 }
 
 /// The queue above which a port of this rate may mark, in bytes.
-fn threshold(ecn: &Ecn, rate: Rate, scheme: &Resolved) -> Option<u64> {
-    match ecn.marking(rate, scheme.path.base_rtt) {
+fn threshold(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Option<u64> {
+    match ecn.marking(rate, base_rtt) {
         Marking::Off => None,
         Marking::Step { at } => Some(at),
         Marking::Red { min, .. } => Some(min),

@@ -329,11 +329,13 @@ fn footnotes(written: Option<&Node>, root: &Node) -> Vec<String> {
 }
 
 /// Traffic with and without ECN in one queue, of which only the one gives way.
-fn not_ect(scheme: &Resolved) -> Option<String> {
+fn not_ect(topology: &Topology, scheme: &Resolved) -> Option<String> {
     let by_agent = agent::decides_marks(scheme);
     let name = &scheme.name;
-    let is_void = |switch: &SwitchConfig| switch.not_ect == NotEct::Drop && (switch.ecn == Ecn::Off || by_agent);
-    if any_switch(scheme, is_void) {
+    let drops = |switch: &SwitchConfig| switch.not_ect == NotEct::Drop;
+    let marks = |switch: &SwitchConfig| switch.ecn != Ecn::Off && !by_agent;
+    let any = |is_so: &dyn Fn(&SwitchConfig) -> bool| any_switch(topology, scheme, is_so);
+    if any(&drops) && !any(&|switch| drops(switch) && marks(switch)) {
         return Some(format!("scheme {name}: switch.not_ect has no effect, as no queue marks packets"));
     }
     let of = |capable: bool| {
@@ -342,8 +344,7 @@ fn not_ect(scheme: &Resolved) -> Option<String> {
     };
     let pair = of(true).flat_map(|with| of(false).map(move |without| (with, without)));
     let (with, without) = pair.into_iter().find(|(with, without)| with.priority == without.priority)?;
-    let is_unfair = |switch: &SwitchConfig| switch.not_ect == NotEct::Pass && switch.ecn != Ecn::Off && !by_agent;
-    any_switch(scheme, is_unfair).then(|| {
+    any(&|switch| marks(switch) && !drops(switch)).then(|| {
         format!(
             "scheme {name}: class {} is not ECN-capable and shares a queue with {}, which alone gives way: switch.not_ect = \"drop\" drops its packets where others are marked, as switches do, and priority = … gives it a queue of its own",
             without.name, with.name
@@ -352,8 +353,8 @@ fn not_ect(scheme: &Resolved) -> Option<String> {
 }
 
 /// Whether it is so at some switches.
-fn any_switch(scheme: &Resolved, is_so: impl Fn(&SwitchConfig) -> bool) -> bool {
-    is_so(&scheme.switch) || scheme.switch.others().any(|switch| is_so(&switch))
+fn any_switch(topology: &Topology, scheme: &Resolved, is_so: impl Fn(&SwitchConfig) -> bool) -> bool {
+    scheme.switch.kinds(topology.hosts..topology.nodes()).iter().any(|(switch, _)| is_so(switch))
 }
 
 /// Things that have no effect or look wrong in one scheme.
@@ -364,7 +365,8 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         let mut own = switch.overrides.iter().filter_map(|own| own.ecn.as_ref());
         switch.ecn != Ecn::Off || own.any(|ecn| *ecn != Ecn::Off)
     };
-    let drops = |scheme: &Resolved| any_switch(scheme, |switch| switch.not_ect == NotEct::Drop);
+    let any = |scheme: &Resolved, is_so: fn(&SwitchConfig) -> bool| any_switch(context.topology, scheme, is_so);
+    let drops = |scheme: &Resolved| any(scheme, |switch| switch.not_ect == NotEct::Drop);
     let reads_telemetry = |scheme: &Arc<Resolved>| scheme.classes.iter().any(|class| class.law.info().telemetry());
     if let Some(scheme) = schemes.iter().find(|scheme| reads_telemetry(scheme)) {
         let most = context.topology.most_switches();
@@ -399,12 +401,12 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             let why = if capable(scheme) { "only its agent marks" } else { "its law does not use ECN" };
             warnings.push(format!("scheme {name}: switch.ecn has no effect, as {why}"));
         }
-        if capable(scheme) && !on(&scheme.merged.0) && scheme.switch.agent.is_none() {
+        if capable(scheme) && !any(scheme, |switch| switch.ecn != Ecn::Off) && scheme.switch.agent.is_none() {
             warnings.push(format!(
                 "scheme {name}: its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses"
             ));
         }
-        warnings.extend(not_ect(scheme));
+        warnings.extend(not_ect(context.topology, scheme));
         warnings.extend(marks::warnings(context.topology, scheme));
         warnings.extend(agent::warnings(scheme));
         warnings.extend(agent::idle(context.topology, scheme));

@@ -109,6 +109,10 @@ fn what_cannot_differ_is_refused_where_it_stands() {
             "switch.override[0].pfc.xon: switch.pfc has dynamic thresholds",
         ),
         (
+            "credits = { buffer = \"64KB\" }\noverride = [{ at = \"leaf0\", buffer = { total = \"20KB\" } }]\n",
+            "B at leaf0, of all ports",
+        ),
+        (
             "override = [{ at = \"edge\", ecn_at = \"dequeue\", not_ect = \"drop\" }]\n",
             "switch.override[0].not_ect: found \"drop\"",
         ),
@@ -125,4 +129,13 @@ fn marks_that_cannot_come_are_named_at_their_switches() {
     let warned = |what: &str| scenario.warnings.iter().any(|warning| warning.contains(what));
     assert!(warned("B at spine0's ports of 400Gbps, and no queue gets there"), "{:?}", scenario.warnings);
     assert!(!warned("leaf"), "{:?}", scenario.warnings);
+    // What the table of all switches says counts only where a switch has it.
+    let warnings = |switch: &str| {
+        let text = with(switch).replacen("ecn = { kind = \"step\", at = \"0.2bdp\" }", "ecn = \"off\"", 1);
+        parse(&text).unwrap_or_else(|error| panic!("{error}")).warnings.join("\n")
+    };
+    let marks = "ecn = { kind = \"step\", at = \"9KB\" }";
+    assert!(warnings("not_ect = \"drop\"\n").contains("switch.not_ect has no effect"));
+    let some = warnings(&format!("not_ect = \"drop\"\noverride = [{{ at = \"spine*\", {marks} }}]\n"));
+    assert!(!some.contains("switch.not_ect has no effect") && !some.contains("switch.ecn is off"), "{some}");
 }
