@@ -164,7 +164,7 @@ mod tests {
             (given(&["1=3:26", "0=3:48"]), "given twice"),
             (given(&["1=3:26", "0=6:26"]), "given twice"),
             (given(&["1=6:26", "0=3:48"]), "needs a higher queue"),
-            (given(&["1=0:0", "0=3:48"]), "queue 0 is for what is in no class"),
+            (given(&["1=0:0", "0=3:48"]), "queue 0 and its priority group"),
         ] {
             let found = classes(&switch(&[0, 1], 2), &wrong).expect_err("refused");
             assert!(found.contains(expected), "{found}");
