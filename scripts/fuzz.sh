@@ -24,7 +24,8 @@ bins=()
 for target in "$@"; do bins+=(--bin "fuzz-$target"); done
 build=(build --locked --quiet --workspace --exclude incast-py "${bins[@]}")
 if [ "$seconds" = 0 ]; then
-    "${CARGO:-cargo}" "${build[@]}"
+    # A test among the targets: dependencies of tests count, and what is there is used (scripts/workspace.sh).
+    "${CARGO:-cargo}" "${build[@]}" --test from_outside
 else
     scripts/instrumented.sh fuzz "$coverage" "${build[@]}"
 fi

@@ -56,7 +56,7 @@ fn files_are_kept_and_rounding_is_told() {
     let routes = fs::read_to_string(host.join("routes.sh")).expect("a script");
     assert!(routes.contains("congctl dctcp") && routes.contains("quickack 1"), "{routes}");
     // Routes take whole milliseconds, and ten segments are the kernel's own default.
-    assert!(!routes.contains("rto_min") && !routes.contains("initcwnd"), "{routes}");
+    assert!(!routes.contains("$route rto_min") && !routes.contains("$route initcwnd"), "{routes}");
     let sysctl = fs::read_to_string(host.join("60-incast.conf")).expect("settings");
     assert!(sysctl.contains("net.ipv4.tcp_rto_min_us = 700\n"), "{sysctl}");
     let cubic = succeed(&["config", text(&file), "--for", "linux", "--scheme", "cubic"]);
