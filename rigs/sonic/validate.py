@@ -24,7 +24,6 @@ TABLES = {
     "BUFFER_QUEUE": ("sonic-buffer-queue", ["port", "qindex"]),
     "DSCP_TO_TC_MAP": ("sonic-dscp-tc-map", ["name"]),
     "MAP_PFC_PRIORITY_TO_QUEUE": ("sonic-pfc-priority-queue-map", ["name"]),
-    "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP": ("sonic-pfc-priority-priority-group-map", ["name"]),
     "PFC_WD": ("sonic-pfcwd", ["ifname"]),
     "PORT": ("sonic-port", ["name"]),
     "PORT_QOS_MAP": ("sonic-port-qos-map", ["ifname"]),
@@ -38,7 +37,6 @@ TABLES = {
 MAPS = {
     "DSCP_TO_TC_MAP": ("dscp", "tc"),
     "MAP_PFC_PRIORITY_TO_QUEUE": ("pfc_priority", "qindex"),
-    "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP": ("pfc_priority", "pg"),
     "TC_TO_PRIORITY_GROUP_MAP": ("tc", "pg"),
     "TC_TO_QUEUE_MAP": ("tc", "qindex"),
 }
@@ -68,10 +66,6 @@ def instance(database: dict) -> dict:
             if table in MAPS:
                 names = MAPS[table]
                 row[table] = [{leaf: value(leaf, text) for leaf, text in zip(names, pair, strict=True)} for pair in fields.items()]
-            elif table == "PORT_QOS_MAP":
-                lists = ("pfc_enable", "pfcwd_sw_enable")
-                row |= {leaf: text for leaf, text in fields.items() if leaf not in lists}
-                row |= {leaf: fields[leaf] for leaf in lists if leaf in fields}
             else:
                 row |= {leaf: value(leaf, text) for leaf, text in fields.items()}
             rows.append(row)

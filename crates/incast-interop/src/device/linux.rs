@@ -9,13 +9,9 @@ use incast_sim::{config::ClassConfig, fabric::format::Format, pfc_rules};
 use incast_units::{Bytes, Time};
 use std::fmt::Write as _;
 
-/// Laws that Linux has, under the name that it has them, and the module.
-const LAWS: [(&str, &str, &str); 4] = [
-    ("cubic", "cubic", "tcp_cubic"),
-    ("dctcp", "dctcp", "tcp_dctcp"),
-    ("bbr", "bbr", "tcp_bbr"),
-    ("marimo", "marimo", "tcp_marimo"),
-];
+/// Laws that Linux has, under the same names, and their modules.
+const LAWS: [(&str, &str); 4] =
+    [("cubic", "tcp_cubic"), ("dctcp", "tcp_dctcp"), ("bbr", "tcp_bbr"), ("marimo", "tcp_marimo")];
 /// Ethernet header and frame check sequence, which are not part of an interface's MTU.
 const ETHERNET: u32 = 18;
 /// What routes are given.
@@ -92,7 +88,7 @@ fn law(wanted: &Wanted) -> Result<(&ClassConfig, &'static str), Refused> {
         refused.push("switch.credits: Ethernet has no credits".into());
     }
     match known {
-        Some(law) if refused.is_empty() => Ok((first, law.1)),
+        Some(law) if refused.is_empty() => Ok((first, law.0)),
         _ => Err(Refused(refused)),
     }
 }
@@ -197,7 +193,7 @@ fn sysctl(wanted: &Wanted, class: &ClassConfig) -> String {
 }
 
 fn routes(wanted: &Wanted, congestion: &str, attributes: &[(String, String)], notes: &mut Vec<String>) -> String {
-    let module = LAWS.iter().find(|law| law.1 == congestion).map_or("", |law| law.2);
+    let module = LAWS.iter().find(|law| law.0 == congestion).map_or("", |law| law.1);
     let mut text = format!("#!/bin/sh\n# {}\n", wanted.origin());
     text += "# Gives routes what the scheme needs; new connections over them have it. Prints the way back.\n\
              # usage: routes.sh [PREFIX...]    without PREFIX: the default route of IPv4\n\
@@ -289,7 +285,7 @@ pub(super) fn parameters(class: &ClassConfig) -> Vec<Parameter> {
 
 /// Parameters that differ from the kernel's own, as modprobe.d(5) takes them: some are read only when the module is loaded.
 fn modprobe(wanted: &Wanted, class: &ClassConfig, congestion: &str, notes: &mut Vec<String>) -> Option<String> {
-    let module = LAWS.iter().find(|law| law.1 == congestion)?.2;
+    let module = LAWS.iter().find(|law| law.0 == congestion)?.1;
     let changed: Vec<Parameter> =
         parameters(class).into_iter().filter(|parameter| parameter.number != parameter.default).collect();
     let mut text = format!("# {}\n# Into /etc/modprobe.d, before {module} is loaded.\n", wanted.origin());

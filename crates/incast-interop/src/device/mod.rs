@@ -1,6 +1,6 @@
 //! Configuration of real switches and hosts: what a scheme needs of them, as text that they take.
 //!
-//! - [`sonic`]: tables of CONFIG_DB for one switch, and back. [`linux`]: sysctl, routes and links of a host.
+//! - [`sonic`]: tables of CONFIG_DB for one switch. [`linux`]: sysctl, routes, links and modules of a host.
 //! - [`rounded`]: the scenario with the values that a device takes, so that what is applied is what was simulated.
 
 pub mod database;

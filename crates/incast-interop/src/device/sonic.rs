@@ -62,7 +62,10 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
     let mut writer = Writer { switch, classes, database: Database::default(), notes: Vec::new() };
     writer.maps();
     writer.schedulers();
-    writer.buffers(buffer, own);
+    let groups = device
+        .iter()
+        .map(|(kind, found)| kind.limits.map_or(0, group_size).saturating_mul(found.len() as u64 * lossless));
+    writer.buffers(buffer, groups.fold(0u64, u64::saturating_add));
     for (kind, ports) in &device {
         writer.marks(kind);
         writer.headroom(kind);
@@ -129,6 +132,15 @@ fn inexpressible(wanted: &Wanted, switch: &Switch) -> Vec<String> {
         }
     }
     refused
+}
+
+/// `size` of a lossless priority group: what it has of its own, headroom included. With fixed thresholds what comes before
+/// the headroom is in the pool.
+fn group_size(limits: Limits) -> u64 {
+    match limits.threshold {
+        Bounds::Static { .. } => limits.headroom,
+        Bounds::Dynamic { reserve, .. } => reserve.saturating_add(limits.headroom),
+    }
 }
 
 /// The fields of a profile of WRED, the same for all colours.
@@ -239,7 +251,7 @@ impl Writer<'_> {
         if self.database.has("SCHEDULER", &dwrr) { dwrr } else { "incast_strict".into() }
     }
 
-    /// The pools, and what queues may take of them. `own` is what the device's ports have of their own.
+    /// The pools, and what queues may take of them. `own` is the size of all lossless priority groups of the device.
     fn buffers(&mut self, (total, alpha, reserve): (u64, f64, u64), own: u64) {
         let shared = total.saturating_sub(own);
         for (name, kind, size) in [("incast_ingress", "ingress", shared), ("incast_egress", "egress", total)] {
@@ -247,7 +259,7 @@ impl Writer<'_> {
             self.set("BUFFER_POOL", name, &fields);
         }
         self.notes.push(format!(
-            "BUFFER_POOL: {total} B is switch.buffer.total, of which {own} B are reserves and headroom of the device's ports; a device that has less, or sets parts aside, needs its own numbers there and in the scenario"
+            "BUFFER_POOL: {total} B is switch.buffer.total, of which {own} B are the device's lossless priority groups' own (size); a device that has less, or sets parts aside, needs its own numbers there and in the scenario"
         ));
         let whole = |pool: &str| [("pool", pool.to_owned()), ("size", "0".into()), ("static_th", total.to_string())];
         let lossy = self.classes.iter().any(|class| !self.is_lossless(class));
@@ -302,20 +314,23 @@ impl Writer<'_> {
 
     /// What ports of a rate hold for a lossless class before and after they pause it.
     fn headroom(&mut self, kind: &Ports) {
-        let Some(Limits { headroom, threshold }) = kind.limits else { return };
-        // `size` is what the group has of its own, headroom included; `xoff` is how much of it is left when a pause goes out.
-        let mut fields = vec![("pool", "incast_ingress".to_owned()), ("xoff", headroom.to_string())];
+        let Some(limits) = kind.limits else { return };
+        let Limits { headroom, threshold } = limits;
+        // `xoff` is how much of `size` is left when a pause goes out.
+        let mut fields = vec![
+            ("pool", "incast_ingress".to_owned()),
+            ("size", group_size(limits).to_string()),
+            ("xoff", headroom.to_string()),
+        ];
         match threshold {
             Bounds::Static { xoff, xon } => {
-                let own = [("size", headroom.to_string()), ("static_th", xoff.to_string()), ("xon", xon.to_string())];
-                fields.extend(own);
+                fields.extend([("static_th", xoff.to_string()), ("xon", xon.to_string())]);
             }
-            Bounds::Dynamic { alpha, reserve, resume_offset } => {
+            Bounds::Dynamic { alpha, resume_offset, .. } => {
                 let alpha = alpha as f64 / f64::from(1u32 << 20);
                 let (exponent, is_rounded) = exponent(alpha);
                 self.rounded("switch.pfc.alpha", alpha, power(exponent), is_rounded);
                 fields.extend([
-                    ("size", reserve.saturating_add(headroom).to_string()),
                     ("dynamic_th", exponent.to_string()),
                     ("xon", "0".to_owned()),
                     ("xon_offset", resume_offset.to_string()),

@@ -139,7 +139,7 @@ fn given(table: &Table) -> Vec<Key> {
     let Buffer { total, alpha, reserve, per_port, per_port_packets } = table.buffer.clone().unwrap_or_default();
     let pfc = table.pfc.clone().unwrap_or_default();
     let all = [
-        (Key("buffer", "size"), total.is_some() || per_port.is_some() || per_port_packets.is_some()),
+        (Key("buffer", ""), total.is_some() || per_port.is_some() || per_port_packets.is_some()),
         (Key("buffer", "alpha"), alpha.is_some()),
         (Key("buffer", "reserve"), reserve.is_some()),
         (Key("ecn", ""), table.ecn.is_some()),
