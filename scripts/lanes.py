@@ -57,7 +57,7 @@ LANES = [
     Lane("release", "test demo", "cargo build --locked --quiet --release -p incast -p incast-py", alone="release"),
     Lane("debug", "test hosts", "scripts/workspace.sh test --locked --quiet --no-run", "packages", "debug"),
     Lane("tests", "test", 'scripts/venv.sh && scripts/debian.sh tshark tshark "captures of incast trace, read by tshark" && '
-         "scripts/workspace.sh test --locked --no-fail-fast", "debug"),
+         "scripts/workspace.sh test --locked --no-fail-fast", "debug release"),
     Lane("short-forms", "test", "scripts/short-forms.py $INCAST", "release"),
     Lane("clippy", "lint", "scripts/workspace.sh --python clippy --locked --quiet --all-targets -- -D warnings",
          "packages", "debug"),

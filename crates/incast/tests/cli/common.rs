@@ -6,9 +6,14 @@ use std::{
     process::{Command, Output},
 };
 
+/// The binary: that of `INCAST`, an absolute path, or what cargo compiled for the tests, which is slower.
+pub fn program() -> PathBuf {
+    std::env::var_os("INCAST").map_or_else(|| env!("CARGO_BIN_EXE_incast").into(), PathBuf::from)
+}
+
 /// The binary with arguments.
 pub fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_incast"));
+    let mut command = Command::new(program());
     command.args(arguments);
     command
 }

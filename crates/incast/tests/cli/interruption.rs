@@ -1,6 +1,6 @@
 //! Whatever ends the process, finished runs stay whole and are not computed again.
 
-use crate::common::{command, folder, incast, json, runs, scenario, stderr, succeed, text};
+use crate::common::{command, folder, incast, json, program, runs, scenario, stderr, succeed, text};
 #[cfg(target_os = "linux")]
 use crate::failing_writes::library;
 use serde_json::Value;
@@ -179,7 +179,8 @@ fn a_full_disk_leaves_nothing_half_written() {
     let out = folder("full");
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
     let output = Command::new("sh")
-        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_incast")])
+        .args(["-c", script, "sh"])
+        .arg(program())
         .args(["run", "--quiet", "--out", text(&out), &scenario("small")])
         .output()
         .expect("sh runs");
