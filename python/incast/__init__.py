@@ -14,6 +14,7 @@ from ._results import Results, Table, open
 from ._run import run
 from ._scenario import Check, PlannedRun, Scenario
 from ._sweep import Sweep, sweep
+from ._tune import Tuning, tune
 
 if TYPE_CHECKING:
     from . import plot as plot
@@ -49,9 +50,11 @@ __all__ = [
     "ScenarioWarning",
     "Sweep",
     "Table",
+    "Tuning",
     "__version__",
     "bundled",
     "open",
     "run",
     "sweep",
+    "tune",
 ]

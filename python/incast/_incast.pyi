@@ -52,6 +52,24 @@ def run(
     progress: Callable[[float, str], None] | None,
     stop: Stop,
 ) -> str: ...
+def tune(
+    scenario: Scenario,
+    *,
+    objective: str,
+    over: list[str],
+    within: list[str],
+    schemes: list[str],
+    budget: int,
+    vary: float,
+    only: list[str],
+    out: str | PathLike[str],
+    jobs: int | None,
+    threads: int,
+    existing: str,
+    run_timeout: float | None,
+    progress: Callable[[float, str], None] | None,
+    stop: Stop,
+) -> str: ...
 def missing(
     scenario: Scenario, *, out: PathLike[str], sources: list[str], seeds: int | None, only: list[str]
 ) -> list[str]: ...

@@ -7,6 +7,7 @@
 //! - [`results`]: files, statistics and tables of results.
 //! - [`text`]: numbers and values as text for people.
 //! - [`trace`]: one flow or port, packet by packet, for other tools to show.
+//! - [`tune`]: which values of a few keys are best.
 //! - [`report`]: results as one HTML page.
 //! - [`calibrate`]: learns the map that Marimo reads.
 //! - [`clocks`]: how well the clocks of hosts can be synchronised.
@@ -22,6 +23,7 @@ pub mod run;
 pub mod scenario;
 pub mod text;
 pub mod trace;
+pub mod tune;
 pub mod workload;
 
 /// The release, and a hash of the sources that decide results: results of equal versions can be mixed.

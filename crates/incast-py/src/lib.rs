@@ -43,6 +43,7 @@ fn _incast(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(bundled, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(run::tune, module)?)?;
     module.add_function(wrap_pyfunction!(run::missing, module)?)?;
     module.add_function(wrap_pyfunction!(run::gather, module)?)?;
     module.add_function(wrap_pyfunction!(results::read, module)?)?;

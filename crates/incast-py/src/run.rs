@@ -4,8 +4,9 @@ use crate::{error, scenario::Scenario};
 use incast_cli::progress::Tracker;
 use incast_interop::export;
 use incast_lab::{
-    results::table::Extent,
-    run::{self as lab, Gathered, Options, RunError, execute, execute_part, folder::Existing},
+    results::{compact::parse_column, table::Extent},
+    run::{self as lab, Gathered, Options, RunError, execute, execute_part, folder::Existing, only::Only},
+    tune::{Over, Question, Tuning, Within},
 };
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use serde_json::json;
@@ -75,7 +76,21 @@ pub fn run(
     if let Some(runs) = runs {
         plan = plan.part(&runs.into_iter().collect());
     }
-    let options = Options {
+    let options = options(out, (jobs, threads), existing, run_timeout);
+    beside(py, progress.as_ref(), stop, move |tracker, stop| {
+        if is_part {
+            let part = execute_part(&plan, &options, tracker, stop)?;
+            Ok(to_json(&part.folder, &part.failures, part.records.len()))
+        } else {
+            let finished = execute(&plan, &options, tracker, stop)?;
+            Ok(to_json(&finished.folder, &finished.failures, finished.done))
+        }
+    })
+}
+
+/// Options as the functions of Python have them.
+fn options(out: PathBuf, (jobs, threads): (Option<usize>, usize), existing: &str, run_timeout: Option<f64>) -> Options {
+    Options {
         out,
         jobs,
         threads,
@@ -87,20 +102,21 @@ pub fn run(
         },
         export: export::files,
         extent: Extent::Fitting(100),
-    };
+    }
+}
+
+/// Does something in another thread, while this one receives signals and says how far it is.
+fn beside<F>(py: Python<'_>, progress: Option<&Py<PyAny>>, stop: &Stop, work: F) -> PyResult<String>
+where
+    F: FnOnce(&Tracker, &AtomicBool) -> Result<String, RunError> + Send + 'static,
+{
     let (stop, tracker) = (Arc::clone(&stop.flag), Arc::new(Tracker::default()));
     let (sender, receiver) = mpsc::channel();
     let (its_stop, its_tracker) = (Arc::clone(&stop), Arc::clone(&tracker));
     // Not scoped: what does not notice `stop` in time is left behind.
     thread::spawn(move || {
         // If nobody waits any more, there is nobody to tell.
-        let _ = sender.send(if is_part {
-            let part = execute_part(&plan, &options, &*its_tracker, &its_stop);
-            part.map(|part| to_json(&part.folder, &part.failures, part.done))
-        } else {
-            let finished = execute(&plan, &options, &*its_tracker, &its_stop);
-            finished.map(|finished| to_json(&finished.folder, &finished.failures, finished.done))
-        });
+        let _ = sender.send(work(&its_tracker, &its_stop));
     });
     let receiver = std::sync::Mutex::new(receiver);
     let wait = |time| match receiver.lock() {
@@ -123,7 +139,7 @@ pub fn run(
                 Err(_) => return Err(error::error(py, "RunError", &"stopped")),
             }
         }
-        let checked = py.check_signals().and_then(|()| match &progress {
+        let checked = py.check_signals().and_then(|()| match progress {
             Some(progress) if told.elapsed() >= Duration::from_millis(100) => {
                 told = Instant::now();
                 progress.call1(py, tracker.line()).map(drop)
@@ -177,4 +193,48 @@ pub fn gather(
         "folder": folder, "failures": failures, "done": done, "missing": missing, "wanted": wanted,
     });
     Ok(gathered.to_string())
+}
+
+/// See `incast.tune`. Returns what `tune.json` holds, with the folder.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "keywords of the Python function, which names them")]
+#[pyo3(signature = (scenario, *, objective, over, within, schemes, budget, vary, only, out, jobs, threads, existing, run_timeout, progress, stop))]
+pub fn tune(
+    py: Python<'_>,
+    scenario: &Scenario,
+    objective: &str,
+    over: Vec<String>,
+    within: Vec<String>,
+    schemes: Vec<String>,
+    budget: u32,
+    vary: f64,
+    only: Vec<String>,
+    out: PathBuf,
+    jobs: Option<usize>,
+    threads: usize,
+    existing: &str,
+    run_timeout: Option<f64>,
+    progress: Option<Py<PyAny>>,
+    stop: &Stop,
+) -> PyResult<String> {
+    let refuse = |argument: &str, what: String| error::error(py, "Error", &format!("{argument}: {what}"));
+    let over = over.iter().map(|text| text.parse::<Over>().map_err(|what| refuse("over", format!("{text}: {what}"))));
+    let within = within.iter().map(|text| text.parse::<Within>().map_err(|what| refuse("within", what)));
+    let question = Question {
+        scenario: scenario.inner.clone(),
+        only: Only::parse(&only).map_err(|found| error::run(py, &found))?,
+        objective: parse_column(objective).map_err(|what| refuse("objective", what))?,
+        within: within.collect::<PyResult<_>>()?,
+        over: over.collect::<PyResult<_>>()?,
+        schemes,
+        budget,
+        vary,
+    };
+    let options = options(out, (jobs, threads), existing, run_timeout);
+    let tuning = py.detach(|| Tuning::new(question)).map_err(|found| error::run(py, &found))?;
+    beside(py, progress.as_ref(), stop, move |tracker, stop| {
+        let advice = tuning.run(&options, tracker, stop, &|_| {})?;
+        let scenarios = advice.write_scenarios()?;
+        Ok(json!({"folder": advice.folder, "scenarios": scenarios, "found": advice.file()}).to_string())
+    })
 }

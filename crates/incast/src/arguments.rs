@@ -10,6 +10,7 @@ use incast_lab::{
     results::{compact::parse_column, record::TABLES},
     run::shards::Shard,
     scenario::{Column, Indifference},
+    tune::{Over, Within},
 };
 use incast_units::{Rate, Time, UnitError};
 use std::{num::NonZeroUsize, path::PathBuf};
@@ -30,6 +31,8 @@ pub enum Command {
     Run(Run),
     /// Parse and validate scenarios; print the effective values, the runs and the expected cost
     Check(Check),
+    /// Search for the values of a few keys that are best in one number
+    Tune(Tune),
     /// Write what switches or hosts must be told so that they do what was simulated
     Config(Config),
     /// Divide the runs of scenarios into shards of about equal cost, for several machines: run --shard does one
@@ -114,6 +117,47 @@ pub struct Run {
     /// them
     #[arg(long, value_name = "I/N", conflicts_with_all = ["json", "wide", "resume"])]
     pub shard: Option<Shard>,
+}
+
+/// Arguments of `tune`.
+#[derive(Debug, Args)]
+pub struct Tune {
+    /// Scenario file, or the name of a bundled one
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// The number that is to be good, as CLASS:METRIC or METRIC of all flows: background:slowdown.p99
+    #[arg(long = "for", value_name = "NUMBER", value_parser = parse_column)]
+    pub objective: Column,
+    /// A key and its values: scheme.dctcp.gain=0.02..0.5, switch.ecn.at=30KB,65KB,200KB; up to five of them
+    #[arg(long, value_name = "KEY=FROM..TO|LIST", required = true)]
+    pub over: Vec<Over>,
+    /// A number that may get worse by so much: incast:fct_us.p99=+10%
+    #[arg(long, value_name = "NUMBER=+PERCENT")]
+    pub within: Vec<Within>,
+    /// The scheme, each on its own if there are several [default: those of the keys, or all]
+    #[arg(long = "scheme", value_name = "NAME")]
+    pub schemes: Vec<String>,
+    /// Full runs that each scheme may cost
+    #[arg(long, value_name = "N", default_value = "60")]
+    pub budget: u32,
+    /// Vary load, buffer and round trip by so much at the end; 0% for not at all
+    #[arg(long, value_name = "PERCENT", default_value = "20%")]
+    pub vary: Indifference,
+    /// Change a value; the search starts from there: scheme.dctcp.gain=0.1
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub sets: Vec<(String, String)>,
+    /// Which grid point: load=0.4
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub only: Vec<String>,
+    /// The short form: with the changes of the scenario's table `short`
+    #[arg(long)]
+    pub short: bool,
+    /// How.
+    #[command(flatten)]
+    pub running: Running,
+    /// Print what tune.json holds instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `config`.

@@ -26,6 +26,7 @@ mod shards;
 mod show;
 mod table;
 mod trace;
+mod tune;
 mod validate;
 pub mod version;
 
@@ -56,6 +57,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let end = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Tune(arguments) => tune::tune(&arguments),
         Command::Config(arguments) => config::config(&arguments),
         Command::Plan(arguments) => shards::plan(&arguments),
         Command::Gather(arguments) => shards::gather(&arguments),

@@ -294,7 +294,7 @@ pub fn run(
         drop(observer);
         tell_failures(name, &ended.failures);
         failed |= !ended.failures.is_empty();
-        done += ended.done;
+        done += ended.records.len();
     }
     if stop.load(Ordering::Relaxed) {
         output::message(&format!("interrupted: {done} of {planned} runs of shard {shard} are done"));

@@ -28,7 +28,8 @@ pub const FILE: &str = "report.html";
 pub fn write(folder: &Path) -> Result<PathBuf, ReportError> {
     let results = results::read::read(folder)?;
     let figures = input::figures::read(&results)?;
-    let page = page::render(&results, &figures).into_string();
+    let tuning = results::tuning::read(folder)?;
+    let page = page::render(&results, &figures, tuning.as_ref()).into_string();
     let path = folder.join(FILE);
     atomic::write(&path, |file| file.write_all(page.as_bytes()))
         .map_err(|source| ReportError::Unwritable { path: path.clone(), source })?;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::results::read::{FinishedRun, Results, UNVERIFIED};
 use crate::{
-    results::row::ALL,
+    results::{row::ALL, tuning::Tuning},
     text::{grid_point, grouped},
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -16,7 +16,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 /// The whole file.
-pub fn render(results: &Results, figures: &Figures) -> Markup {
+pub fn render(results: &Results, figures: &Figures, tuning: Option<&Tuning>) -> Markup {
     let first = results.first();
     let name = first.text("name");
     html! {
@@ -36,6 +36,7 @@ pub fn render(results: &Results, figures: &Figures) -> Markup {
                 (header(results, first))
                 (controls(results, figures))
                 main {
+                    (sections::tuning::section(tuning))
                     (sections::verdict::section(results, figures))
                     (sections::sweep::section(results))
                     @for curves in &figures.points { (point(results, curves, figures)) }

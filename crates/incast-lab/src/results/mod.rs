@@ -5,6 +5,7 @@
 //! - [`checksums`]: whether files are what was written.
 //! - [`summary`]: the rows of `summary.json`, [`file`](mod@file) itself; [`csv`]: the same as `summary.csv`.
 //! - [`verdict`]: which scheme is best, and which cannot be told from it; [`settings`]: which values of settings are.
+//! - [`tuning`]: what a search for settings found.
 //! - [`difference`]: two folders, before and after a change.
 //! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]:
 //!   published numbers beside it.
@@ -22,7 +23,7 @@ pub mod file;
 pub mod host;
 pub mod labels;
 pub mod parquet;
-mod plain;
+pub(crate) mod plain;
 pub mod read;
 pub mod record;
 pub mod row;
@@ -31,6 +32,7 @@ pub mod settings;
 pub(crate) mod steady;
 pub mod summary;
 pub mod table;
+pub mod tuning;
 pub mod verdict;
 
 pub use crate::columns::join::FileError;

@@ -125,9 +125,19 @@ impl Plan {
     /// The runs whose folders are named, of any seeds that it may have; none are added to them.
     #[must_use]
     pub fn part(mut self, folders: &BTreeSet<String>) -> Self {
+        self.select(folders);
+        self
+    }
+
+    /// Selects the runs whose folders are named, in place of those that were.
+    pub fn select(&mut self, folders: &BTreeSet<String>) {
         self.runs = self.all.iter().filter(|run| folders.contains(&run.folder)).cloned().collect();
         self.further.clear();
-        self
+    }
+
+    /// Every run of the scenario, selected or not, with all seeds that may be added.
+    pub fn all(&self) -> &[Run] {
+        &self.all
     }
 
     /// Runs of more seeds at the grid points where claims are inconclusive: as many seeds again as `planned` has.
@@ -208,8 +218,8 @@ pub struct Part {
     pub folder: PathBuf,
     /// Runs that failed, with the reason.
     pub failures: Vec<(String, String)>,
-    /// Runs that are done, those found finished included.
-    pub done: usize,
+    /// Records of the runs that are done, those found finished included.
+    pub records: Vec<Arc<RunRecord>>,
 }
 
 /// Runs that were done elsewhere, joined.
@@ -311,8 +321,8 @@ pub fn execute_part(
     }
     observer.on_start(&to_do, plan.runs.len() - to_do.len());
     failures.extend(run_all(&to_do, jobs, &context(plan, options, &folder, &long, &host), observer, stop));
-    let done = plan.runs.iter().filter(|run| folder.finished(run).is_some()).count();
-    Ok(Part { folder: folder.path().to_owned(), failures, done })
+    let records = plan.runs.iter().filter_map(|run| folder.finished(run)).collect();
+    Ok(Part { folder: folder.path().to_owned(), failures, records })
 }
 
 /// Opens the folder, if the runs fit into memory; returns also the number of runs at once.

@@ -9,6 +9,7 @@ use crate::{
         FileError, RunRecord,
         checksums::{self, Files, RECORD},
         record::Status,
+        tuning,
     },
     scenario::Run,
 };
@@ -24,8 +25,16 @@ use std::{
 /// Ending of the folders of runs that are not finished.
 const PARTIAL: &str = ".partial";
 /// Files that belong to the scenario as a whole.
-const SUMMARIES: [&str; 6] =
-    ["summary.json", "summary.csv", "report.html", "summary.json.tmp", "summary.csv.tmp", "report.html.tmp"];
+const SUMMARIES: [&str; 8] = [
+    "summary.json",
+    "summary.csv",
+    "report.html",
+    tuning::FILE,
+    "summary.json.tmp",
+    "summary.csv.tmp",
+    "report.html.tmp",
+    "tune.json.tmp",
+];
 
 /// What identifies results that may be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -36,7 +36,7 @@ impl Folders {
 }
 
 /// Letters, digits, `.`, `_` and `-`; anything else becomes one `-`.
-fn safe(text: &str) -> String {
+pub fn safe(text: &str) -> String {
     let mut safe = String::new();
     for c in text.chars() {
         if c.is_ascii_alphanumeric() || c == '.' || c == '_' {

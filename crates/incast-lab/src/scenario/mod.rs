@@ -18,6 +18,7 @@ pub use document::{
     measure::{Indifference, SizeRange},
     table::Column,
 };
+pub use folder::safe;
 pub use reference::{reference_markdown, schema, schema_for_editors};
 pub use resolve::{measure::SizeRow, nominal::LONGEST};
 pub use run::Run;
@@ -83,6 +84,8 @@ pub struct Scenario {
     pub warnings: Vec<String>,
     /// The file as read.
     pub file: Source,
+    /// Values that were changed in it.
+    pub sets: Vec<(String, String)>,
     /// Every value, defaults spelled out, at the first grid point.
     pub effective: toml::Table,
     points: Vec<Arc<Point>>,
@@ -118,6 +121,27 @@ impl Scenario {
     /// # Errors
     /// What is wrong with it, each fault with its place.
     pub fn parse_form(source: Source, sets: &[(String, String)], form: Form) -> Result<Self, ScenarioError> {
+        Self::parse_points(source, sets, form, None)
+    }
+
+    /// The same with more values changed, without the grid points that cannot be simulated; and why each of these cannot.
+    ///
+    /// # Errors
+    /// What is wrong with it at every grid point.
+    pub fn possible(&self, sets: &[(String, String)]) -> Result<(Self, Vec<ScenarioError>), ScenarioError> {
+        let mut refused = Vec::new();
+        let all = [&self.sets, sets].concat();
+        let scenario = Self::parse_points(self.file.clone(), &all, self.form, Some(&mut refused))?;
+        Ok((scenario, refused))
+    }
+
+    /// With a place for them, grid points with a fault are left out, but not all.
+    fn parse_points(
+        source: Source,
+        sets: &[(String, String)],
+        form: Form,
+        mut refused: Option<&mut Vec<ScenarioError>>,
+    ) -> Result<Self, ScenarioError> {
         let arguments: Vec<String> = sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let fault = |root: &Node, problem: Problem| root.locate(problem, &source.path, &source.text, &arguments);
         let locate = |root: &Node, problem: Problem| ScenarioError::from(fault(root, problem));
@@ -149,7 +173,14 @@ impl Scenario {
             let values = point.iter().map(|(path, node)| (path.clone(), overrides::toml_value(node))).collect();
             let resolved = collect::read(&tree)
                 .and_then(|document| resolve::resolve(document, &tree, values, &mut files))
-                .map_err(|problems| all(&tree, problems))?;
+                .map_err(|problems| all(&tree, problems));
+            let resolved = match (resolved, &mut refused) {
+                (Err(error), Some(refused)) if refused.len() + 1 < grid.len() => {
+                    refused.push(error);
+                    continue;
+                }
+                (resolved, _) => resolved?,
+            };
             for warning in &resolved.warnings {
                 if !warnings.contains(warning) {
                     warnings.push(warning.clone());
@@ -182,6 +213,7 @@ impl Scenario {
             indifferent: document.measure.indifferent,
             warnings,
             file: source,
+            sets: sets.to_vec(),
             effective,
             points,
         })

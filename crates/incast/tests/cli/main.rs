@@ -21,3 +21,4 @@ mod output;
 mod report;
 mod table;
 mod trace;
+mod tune;

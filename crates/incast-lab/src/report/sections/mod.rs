@@ -10,6 +10,7 @@ pub mod published;
 pub mod scenario;
 pub mod sizes;
 pub mod sweep;
+pub mod tuning;
 pub mod verdict;
 
 use crate::results::read::Results;

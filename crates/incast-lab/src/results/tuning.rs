@@ -1,0 +1,142 @@
+//! `tune.json`: what a search for settings found.
+
+use super::{read::Unreadable, record::read_file, verdict::Apart};
+use crate::metrics::statistics::Interval;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::{io, path::Path};
+
+/// Name of the file in the folder of the results.
+pub const FILE: &str = "tune.json";
+
+/// What was asked, and what was found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Tuning {
+    /// Name of the scenario of the search.
+    pub scenario: String,
+    /// The number that was to be good, as `CLASS:METRIC`.
+    #[serde(rename = "for")]
+    pub objective: String,
+    /// The same in words.
+    pub subject: String,
+    /// The keys, each with its values in their order.
+    pub axes: Vec<Axis>,
+    /// What was found for each scheme.
+    pub schemes: Vec<Found>,
+}
+
+/// A key and its values.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Axis {
+    /// Path of the key.
+    pub key: String,
+    /// Its values.
+    pub values: Vec<Value>,
+}
+
+/// Values of all keys.
+pub type Settings = Map<String, Value>;
+
+/// What was found for a scheme.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Found {
+    /// The scheme.
+    pub scheme: String,
+    /// What was found is better than the start, on seeds that the search did not see.
+    pub helps: bool,
+    /// Where the search started.
+    pub start: Settings,
+    /// The best of the search.
+    pub best: Settings,
+    /// That, if it helps, or the start.
+    pub advised: Settings,
+    /// Seeds that the search did not see.
+    pub unseen_seeds: usize,
+    /// The best against the start on these; `null` where flows did not finish, or nothing was tested.
+    pub difference: Option<Difference>,
+    /// The same of other numbers.
+    pub others: Vec<Named>,
+    /// What is known of each key, in their order.
+    pub keys: Vec<Key>,
+    /// The best against the start under other conditions.
+    pub conditions: Vec<Named>,
+    /// Everything that was tried, best first.
+    pub tried: Vec<Tried>,
+    /// Full runs that it cost, or as many short ones.
+    pub run_equivalents: f64,
+    /// Queues still rose at the end of a run.
+    pub too_short: bool,
+    /// The search was interrupted.
+    pub interrupted: bool,
+    /// All of it in sentences.
+    pub said: Vec<String>,
+}
+
+/// A difference with its confidence interval.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Difference {
+    /// The mean.
+    pub mean: f64,
+    /// 95% confidence interval.
+    pub ci95: Interval,
+    /// They are parts of the start's number.
+    pub is_relative: bool,
+}
+
+impl From<&Apart> for Difference {
+    fn from(apart: &Apart) -> Self {
+        Self { mean: apart.difference, ci95: apart.interval, is_relative: apart.is_relative }
+    }
+}
+
+/// A difference of something.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Named {
+    /// A number, or a condition.
+    pub what: String,
+    /// `null` where flows did not finish.
+    pub difference: Option<Difference>,
+}
+
+/// What is known of a key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Key {
+    /// Its path.
+    pub key: String,
+    /// The least and the largest value that is as good as the best.
+    pub as_good: (Value, Value),
+    /// By how much the best with this key as at the start is worse than the best; `null` where that was not tried.
+    pub left_alone: Option<f64>,
+    /// Runs that differ only in this key are the same to the packet.
+    pub does_nothing: bool,
+}
+
+/// Settings that were tried.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Tried {
+    /// The settings.
+    pub settings: Settings,
+    /// Seeds.
+    pub seeds: usize,
+    /// Of full runs, or of short ones.
+    pub full: bool,
+    /// Mean difference from the start, a part of it for times and ratios; `null` where flows did not finish.
+    pub difference: Option<f64>,
+    /// A number that may not get worse did.
+    pub is_excluded: bool,
+}
+
+/// Reads the file, where there is one.
+///
+/// # Errors
+/// It cannot be read, or is not what a search writes.
+pub fn read(folder: &Path) -> Result<Option<Tuning>, Unreadable> {
+    let path = folder.join(FILE);
+    match read_file(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Unreadable::new(&path, error)),
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| Unreadable::new(&path, format!("not what incast tune writes: {error}"))),
+    }
+}

@@ -1,0 +1,175 @@
+//! What was found, and the start, where load, buffer and round trip are a little different.
+
+use super::{
+    Advice, Question,
+    search::Settings,
+    trials::{self, Space},
+    value,
+};
+use crate::{
+    metrics,
+    results::{
+        row::Row,
+        verdict::{Apart, Pairs},
+    },
+    run::{Observer, Options, Plan, RunError, execute, folder::Existing, only::Only},
+    scenario::safe,
+};
+use incast_units::{Bytes, Time};
+use std::sync::atomic::AtomicBool;
+use toml::{Table, Value};
+
+/// Seeds of each.
+const SEEDS: usize = 3;
+/// Kinds of conditions.
+const KINDS: [&str; 3] = ["load", "buffer", "round trip"];
+
+/// Runs of a scheme at most.
+pub const fn most_runs() -> usize {
+    2 * KINDS.len() * 2 * SEEDS
+}
+
+/// What one condition does.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// `load −20%`.
+    pub name: String,
+    /// What was found against the start there; `None` where flows did not finish.
+    pub apart: Option<Apart>,
+}
+
+/// Runs them and puts them into the advice: each scheme of which something was found.
+///
+/// # Errors
+/// They cannot be run.
+pub fn run(
+    question: &Question,
+    space: &Space,
+    advice: &mut Advice,
+    options: &Options,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<(), RunError> {
+    for scheme in 0..advice.schemes.len() {
+        let own = &advice.schemes[scheme];
+        if !own.helps() {
+            continue;
+        }
+        let (start, best) = (own.start.clone(), own.best.clone());
+        advice.schemes[scheme].conditions =
+            of_scheme((question, space), scheme, [&start, &best], options, observer, stop)?;
+    }
+    Ok(())
+}
+
+fn of_scheme(
+    (question, space): (&Question, &Space),
+    scheme: usize,
+    settings: [&Settings; 2],
+    options: &Options,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Vec<Condition>, RunError> {
+    let Some(run) = space.run_of(scheme, settings[0]) else { return Ok(Vec::new()) };
+    let effective = run.effective();
+    let name = &space.schemes[scheme];
+    let is_tuned = |key: &str| space.axes.iter().any(|axis| axis.key == key);
+    // Settings change together: a grid would have all combinations.
+    let values = |index: usize| settings.iter().map(move |places| space.axes[index].levels[places[index]].clone());
+    let both: Table = (0..space.axes.len())
+        .map(|index| (space.axes[index].key.clone(), Value::Array(values(index).collect())))
+        .collect();
+    let mut all = Vec::new();
+    for kind in KINDS {
+        let keys: Vec<(String, Value)> =
+            keys(&effective, name, kind).into_iter().filter(|(key, _)| !is_tuned(key)).collect();
+        for factor in [1.0 - question.vary, 1.0 + question.vary] {
+            let changed =
+                keys.iter().map(|(key, now)| Some((key.clone(), Value::Array(vec![scaled(key, now, factor)?]))));
+            let Some(grid) = changed.collect::<Option<Table>>().filter(|grid| !grid.is_empty()) else { continue };
+            let (scenario, refused) = match trials::regrid(question, &space.sets, &grid, std::slice::from_ref(&both)) {
+                // A load above what is possible, a buffer below what is reserved.
+                Err(error) if error.is_bad_input() => continue,
+                made => made?,
+            };
+            if !refused.is_empty() {
+                continue;
+            }
+            let percent = (factor * 100.0).round();
+            let kind_safe = kind.replace(' ', "-");
+            let mut scenario = scenario.renamed(&format!("{}-{}-{kind_safe}-{percent}", space.name(), safe(name)));
+            scenario.seeds = space.unseen()[..SEEDS].to_vec();
+            scenario.seed_budget = SEEDS;
+            let plan = Plan::new(scenario, None, &Only::default().with("scheme", name))?;
+            let run = |existing| execute(&plan, &Options { existing, ..options.clone() }, observer, stop);
+            // What another search left of this condition is not of these settings.
+            let finished = match run(Existing::Resume) {
+                Err(RunError::Occupied { .. }) => run(Existing::Overwrite)?,
+                finished => finished?,
+            };
+            let [start, best] = settings.map(|places| objective(&finished.rows, question, space, (name, places)));
+            let apart = start.zip(best).and_then(|(start, best)| {
+                let metric = metrics::find(&question.objective.metric)?;
+                Pairs::new(metric, [&start[..], &best[..]].into_iter()).apart(name, &best, &start)
+            });
+            let change = (factor - 1.0) * 100.0;
+            all.push(Condition { name: format!("{kind} {change:+.0}%"), apart });
+        }
+    }
+    Ok(all)
+}
+
+/// The number of each seed; `None` where one is unknown.
+fn objective(
+    rows: &[Row],
+    question: &Question,
+    space: &Space,
+    (scheme, places): (&str, &Settings),
+) -> Option<Vec<f64>> {
+    let column = &question.objective;
+    let is_it = |row: &&Row| {
+        let values = space.axes.iter().zip(places).map(|(axis, place)| (&axis.key, &axis.levels[*place]));
+        let mut values = values.map(|(key, value)| row.grid.get(key) == serde_json::to_value(value).ok().as_ref());
+        !row.is_pooled() && row.scheme == scheme && row.class == column.class && values.all(|is_same| is_same)
+    };
+    let values: Vec<f64> = rows.iter().filter(is_it).map(|row| row.number(&column.metric)).collect::<Option<_>>()?;
+    (values.len() == SEEDS).then_some(values)
+}
+
+/// Keys of a kind of condition that the scenario has, with their values.
+fn keys(effective: &Table, scheme: &str, kind: &str) -> Vec<(String, Value)> {
+    let quoted = |name: &str| format!("\"{name}\"");
+    let mut paths = Vec::new();
+    match kind {
+        "load" => {
+            for workload in effective.get("workload").and_then(Value::as_array).into_iter().flatten() {
+                let Some(class) = workload.get("class").and_then(Value::as_str) else { continue };
+                paths.extend(["load", "every"].map(|key| format!("workload.{}.{key}", quoted(class))));
+            }
+        }
+        "buffer" => {
+            let own = format!("scheme.{}.switch.buffer.total", quoted(scheme));
+            paths.push(if value(effective, &own).is_some() { own } else { "switch.buffer.total".to_owned() });
+        }
+        _ => {
+            let links = effective.get("topology").and_then(Value::as_table).into_iter().flatten();
+            paths.extend(links.filter(|(_, link)| link.is_table()).map(|(key, _)| format!("topology.{key}.delay")));
+        }
+    }
+    paths.into_iter().filter_map(|path| Some((value(effective, &path)?, path))).map(|(now, path)| (path, now)).collect()
+}
+
+/// A value times a factor; a time between arrivals divided by it.
+fn scaled(key: &str, now: &Value, factor: f64) -> Option<Value> {
+    let text = |text: String| Some(Value::String(text));
+    match now {
+        Value::Float(number) => Some(Value::Float(number * factor)),
+        Value::Integer(number) => Some(Value::Float(*number as f64 * factor)),
+        Value::String(time) if key.ends_with(".every") => {
+            text(Time::from_ps((time.parse::<Time>().ok()?.ps() as f64 / factor) as u64 / 1000 * 1000).to_string())
+        }
+        Value::String(time) if key.ends_with(".delay") => text(time.parse::<Time>().ok()?.mul_f64(factor).to_string()),
+        Value::String(size) => text(Bytes::new((size.parse::<Bytes>().ok()?.get() as f64 * factor) as u64).to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,364 @@
+//! Which values of a few keys are best: a search over seeds and durations, then a test on seeds that it did not see.
+//!
+//! All runs are those of one scenario, the user's with a grid over the keys and two durations, of which only what the
+//! search asks for is run. So results resume, open and are compared as any others.
+//!
+//! - [`axis`]: keys and their values.
+//! - [`search`]: what is tried next.
+//! - [`trials`]: the runs.
+//! - [`conditions`]: load, buffer and round trip that are a little different.
+//! - [`advice`]: what is said of it.
+
+pub mod advice;
+pub mod axis;
+mod conditions;
+pub mod search;
+mod trials;
+
+pub use advice::{Advice, SchemeAdvice};
+pub use axis::Over;
+
+use crate::{
+    metrics::{self, Better, Metric},
+    results::row::ALL,
+    run::{Observer, Options, Plan, RunError, list::Flows, only::Only},
+    scenario::{Column, Run, Scenario, tree},
+};
+use axis::{Axis, MOST_KEYS};
+use search::{Problem, search};
+use std::{str::FromStr, sync::atomic::AtomicBool};
+use toml::{Table, Value};
+use trials::{Runs, Space};
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The scenario; the search starts from its values.
+    pub scenario: Scenario,
+    /// Which point of its grid.
+    pub only: Only,
+    /// The number that is to be good.
+    pub objective: Column,
+    /// Numbers that may not get worse.
+    pub within: Vec<Within>,
+    /// The keys.
+    pub over: Vec<Over>,
+    /// The schemes; if there are none, those that the keys are about.
+    pub schemes: Vec<String>,
+    /// Full runs that each scheme may cost, those of unseen seeds included.
+    pub budget: u32,
+    /// By which part load, buffer and round trip are varied at the end; 0 for not at all.
+    pub vary: f64,
+}
+
+/// `CLASS:METRIC=+10%`: a number that may get worse by so much against the start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Within {
+    /// The number.
+    pub column: Column,
+    /// The part.
+    pub worse: f64,
+}
+
+impl FromStr for Within {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = "expected CLASS:METRIC=+PERCENT, such as background:slowdown.p99=+10%";
+        let (column, part) = text.rsplit_once('=').ok_or(expected)?;
+        let percent = part.trim().trim_start_matches('+').strip_suffix('%').and_then(|part| part.parse::<f64>().ok());
+        let percent = percent.filter(|percent| (0.0..=1000.0).contains(percent)).ok_or(expected)?;
+        Ok(Self { column: crate::results::compact::parse_column(column.trim())?, worse: percent / 100.0 })
+    }
+}
+
+/// Part of the budget for seeds that the search has not seen, for the start and for what was found.
+const HELD_OUT: f64 = 0.2;
+/// Seeds of that kind, at least and at most: fewer than three tell nothing apart.
+const LEAST_HELD_OUT: usize = 3;
+const MOST_HELD_OUT: usize = 8;
+/// A smaller budget searches nothing.
+pub const LEAST_BUDGET: u32 = 12;
+
+/// Part of the measured time that short runs have.
+const SHORT: f64 = 0.25;
+/// Short runs that cost more of a full one are not worth it.
+const MOST_SHORT: f64 = 0.7;
+
+/// Numbers of each class that are shown beside what was asked for.
+const BESIDE: [&str; 4] = ["slowdown.p50", "slowdown.p99", "rct_us.p99", "long_flow_gbps"];
+
+/// A search that is about to begin.
+#[derive(Debug)]
+pub struct Tuning {
+    question: Question,
+    space: Space,
+    /// The number that is to be good.
+    metric: &'static Metric,
+}
+
+impl Tuning {
+    /// Reads the scenario and checks the question.
+    ///
+    /// # Errors
+    /// The scenario, or the question, has a mistake.
+    pub fn new(question: Question) -> Result<Self, RunError> {
+        let refuse = |found: String, message: String| Err(RunError::Plan { found, message });
+        let metric = judged(&question.objective, "--for")?;
+        for within in &question.within {
+            judged(&within.column, "--within")?;
+        }
+        if question.over.is_empty() || question.over.len() > MOST_KEYS {
+            return refuse("--over".into(), format!("{} keys; allowed are 1 to {MOST_KEYS}", question.over.len()));
+        }
+        for (index, over) in question.over.iter().enumerate() {
+            if question.over[..index].iter().any(|other| other.key == over.key) {
+                return refuse(format!("--over {}", over.key), "is given twice".into());
+            }
+        }
+        if question.budget < LEAST_BUDGET {
+            let message = format!("fewer than {LEAST_BUDGET} runs search nothing: the start alone has several");
+            return refuse(format!("--budget {}", question.budget), message);
+        }
+        let plan = Plan::new(question.scenario.clone(), Some(1), &question.only)?;
+        let point = plan.runs.first().map(|run| run.grid.clone()).unwrap_or_default();
+        if plan.runs.iter().any(|run| run.grid != point) {
+            let axes: Vec<&str> = point.iter().map(|(key, _)| key.as_str()).collect();
+            let message = format!("has a grid over {}; --only names the point that is tuned", axes.join(", "));
+            return refuse(question.scenario.name.clone(), message);
+        }
+        let schemes = schemes(&question, &question.scenario.schemes())?;
+        let of = |scheme: &String| plan.runs.iter().find(|run| run.scheme == *scheme).cloned();
+        let starts: Vec<Run> = schemes.iter().filter_map(of).collect();
+        if starts.len() < schemes.len() {
+            return refuse("--only".into(), "leaves out a scheme that is to be tuned".into());
+        }
+        for column in question.within.iter().map(|within| &within.column).chain([&question.objective]) {
+            has_flows(&starts[0], column)?;
+        }
+        let (axes, places) = axes(&question.over, &starts)?;
+        let point = point.iter().map(|(key, value)| (key.clone(), value.to_string()));
+        let space = Space::new(&question, point.collect(), &starts, axes, places)?;
+        Ok(Self { question, space, metric })
+    }
+
+    /// Name of the folder of its results.
+    pub fn name(&self) -> &str {
+        self.space.name()
+    }
+
+    /// Lines that say what is about to be done, and what it costs at most.
+    pub fn describe(&self) -> Vec<String> {
+        let axes = self.space.axes.iter().map(|axis| {
+            let levels: Vec<String> = axis.levels.iter().map(crate::text::toml).collect();
+            format!("{}: {}", axis.key, levels.join(", "))
+        });
+        let schemes = self.space.schemes.len() as f64;
+        let searched = f64::from(self.question.budget) * schemes;
+        let cpu = |runs: f64| crate::text::significant(runs * self.space.cpu_s);
+        let mut lines: Vec<String> = axes.collect();
+        let count: usize = self.space.axes.iter().map(|axis| axis.levels.len()).product();
+        lines.push(format!("{count} settings, of which {} cannot be simulated", self.space.refused()));
+        lines.push(format!("at most {searched} full runs, about {} s of CPU", cpu(searched)));
+        if self.question.vary > 0.0 {
+            let runs = schemes * conditions::most_runs() as f64;
+            lines.push(format!("then up to {runs} with other loads, buffers and round trips, {} s", cpu(runs)));
+        }
+        lines
+    }
+
+    /// What is measured: the objective, what may not get worse, then what else may change.
+    fn columns(&self) -> Vec<Column> {
+        let column = |class: &str, metric: &str| Column { class: class.to_owned(), metric: metric.to_owned() };
+        let within = self.question.within.iter().map(|within| within.column.clone());
+        let of_class = |class: &String| BESIDE.map(|metric| column(class, metric));
+        let all = [self.question.objective.clone()].into_iter().chain(within);
+        let all = all.chain(self.space.classes().iter().flat_map(of_class));
+        let mut columns: Vec<Column> = Vec::new();
+        for column in all.chain([column(ALL, "drops"), column(ALL, "retransmitted_bytes")]) {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        columns
+    }
+
+    /// Searches, tests what it found on other seeds and under other conditions, and writes summary and report of all runs.
+    /// `say` is told what is going on.
+    ///
+    /// # Errors
+    /// The folder cannot be used, the machine is too small, or results cannot be written.
+    pub fn run(
+        mut self,
+        options: &Options,
+        observer: &dyn Observer,
+        stop: &AtomicBool,
+        say: &dyn Fn(&str),
+    ) -> Result<Advice, RunError> {
+        let held_out = held_out(self.question.budget);
+        let budget = f64::from(self.question.budget) - 2.0 * held_out as f64;
+        let columns = self.columns();
+        let mut all = Vec::new();
+        for scheme in 0..self.space.schemes.len() {
+            let name = self.space.schemes[scheme].clone();
+            let start = self.space.starts[scheme].clone();
+            let mut runs =
+                Runs::new(&mut self.space, scheme, (&columns, self.question.within.len()), options, observer, stop);
+            let short = runs.short_cost(&start)?;
+            let axes = runs.axes().to_vec();
+            say(&format!("{name}: searching, {}", if short.is_some() { "short runs first" } else { "by full runs" }));
+            let problem = Problem {
+                axes: &axes,
+                start: start.clone(),
+                budget,
+                short,
+                allowed: self.question.within.iter().map(|within| runs.allowed(within)).collect(),
+                indifferent: runs.indifferent_on_scale(),
+            };
+            let (found, end) = search(&problem, &mut runs);
+            let is_stopped = match end {
+                Some(trials::Error::Run(error)) => return Err(error),
+                Some(trials::Error::Stopped) => true,
+                None => false,
+            };
+            runs.must_exist(&start)?;
+            if !is_stopped && found.best != start {
+                say(&format!("{name}: testing {} on {held_out} other seeds", advice::settings(&axes, &found.best)));
+                match runs.unseen(&[start.clone(), found.best.clone()], held_out) {
+                    Err(trials::Error::Run(error)) => return Err(error),
+                    Ok(()) | Err(trials::Error::Stopped) => {}
+                }
+            }
+            all.push(advice::of(&problem, &found, &runs, held_out, is_stopped));
+            if is_stopped {
+                break;
+            }
+        }
+        let mut advice = Advice {
+            scenario: self.space.name().to_owned(),
+            objective: self.question.objective.clone(),
+            metric: self.metric,
+            axes: self.space.axes.clone(),
+            schemes: all,
+            folder: options.out.join(self.space.name()),
+        };
+        if self.question.vary > 0.0 && !advice.is_stopped() {
+            say("varying load, buffer and round trip");
+            conditions::run(&self.question, &self.space, &mut advice, options, observer, stop)?;
+        }
+        advice.write()?;
+        self.space.conclude(options)?;
+        Ok(advice)
+    }
+}
+
+/// Seeds for the test.
+fn held_out(budget: u32) -> usize {
+    ((f64::from(budget) * HELD_OUT / 2.0).round() as usize).clamp(LEAST_HELD_OUT, MOST_HELD_OUT)
+}
+
+/// A number of which one value is better than another.
+fn judged(column: &Column, argument: &str) -> Result<&'static Metric, RunError> {
+    let found = metrics::find(&column.metric).filter(|metric| metric.better != Better::Neither);
+    found.ok_or_else(|| RunError::Plan {
+        found: format!("{argument} {}:{}", column.class, column.metric),
+        message: "neither more nor less of it is better".into(),
+    })
+}
+
+/// The class has flows that are counted, as far as this is known without running.
+fn has_flows(run: &Run, column: &Column) -> Result<(), RunError> {
+    let sizes = run.sizes();
+    let refuse =
+        |message: String| Err(RunError::Plan { found: format!("{}:{}", column.class, column.metric), message });
+    let of_sizes = sizes.iter().find(|row| row.name == column.class);
+    let class = run.classes.iter().position(|class| *class == column.class).or(of_sizes.map(|row| row.class.into()));
+    if column.class == ALL {
+        return Ok(());
+    }
+    let Some(class) = class else {
+        let mut known: Vec<&str> = run.classes.iter().map(String::as_str).collect();
+        known.extend(sizes.iter().map(|row| row.name.as_str()));
+        known.push(ALL);
+        return refuse(format!("no such class; there is {}", known.join(", ")));
+    };
+    // Flows that hosts open during the run are not known before.
+    let Ok(flows) = Flows::of(run) else { return Ok(()) };
+    let counts = flows.rows.iter().any(|row| {
+        let is_of_size = of_sizes.is_none_or(|sizes| sizes.range.contains(row.flow.bytes));
+        row.counted && usize::from(row.flow.class) == class && is_of_size
+    });
+    if counts { Ok(()) } else { refuse("no flow of the class starts in the time that is counted".into()) }
+}
+
+/// The schemes that are tuned: those that are named, or those of the keys, or all.
+fn schemes(question: &Question, all: &[String]) -> Result<Vec<String>, RunError> {
+    let mut named = question.schemes.clone();
+    let mut of_keys: Vec<String> = Vec::new();
+    for over in &question.over {
+        if let Ok(steps) = tree::path::split(&over.key)
+            && let [first, scheme, ..] = &steps[..]
+            && first == "scheme"
+            && !of_keys.contains(scheme)
+        {
+            of_keys.push(scheme.clone());
+        }
+    }
+    named.dedup();
+    if named.is_empty() {
+        named = if of_keys.is_empty() { all.to_vec() } else { of_keys.clone() };
+    }
+    if let Some(unknown) = named.iter().find(|name| !all.contains(name)) {
+        let message = format!("no such scheme; there is {}", all.join(", "));
+        return Err(RunError::Plan { found: unknown.clone(), message });
+    }
+    if let Some(other) = of_keys.iter().find(|scheme| named.iter().any(|name| name != *scheme)) {
+        let message = format!("a key of {other} does nothing for {}; tune them one after the other", named.join(", "));
+        return Err(RunError::Plan { found: "--over".into(), message });
+    }
+    Ok(named)
+}
+
+/// The values of each key, those of the starts among them, and where each start is.
+fn axes(over: &[Over], starts: &[Run]) -> Result<(Vec<Axis>, Vec<search::Settings>), RunError> {
+    let effective: Vec<Table> = starts.iter().map(Run::effective).collect();
+    let mut axes: Vec<Axis> = Vec::new();
+    for one in over {
+        let values = effective.iter().map(|table| {
+            value(table, &one.key).ok_or_else(|| RunError::Plan {
+                found: format!("--over {}", one.key),
+                message: format!(
+                    "the scenario has no such value to start from; --set {}=VALUE gives one, incast check prints all",
+                    one.key
+                ),
+            })
+        });
+        let values: Vec<Value> = values.collect::<Result<_, _>>()?;
+        let mut axis = one.axis(over.len(), &values[0]);
+        for value in &values[1..] {
+            axis = axis.with(value);
+        }
+        axes.push(axis);
+    }
+    let places = effective.iter().map(|table| {
+        axes.iter().map(|axis| value(table, &axis.key).and_then(|value| axis.place(&value)).unwrap_or(0)).collect()
+    });
+    let places = places.collect();
+    Ok((axes, places))
+}
+
+/// The value at a path; tables of a list are found by their names.
+pub(crate) fn value(table: &Table, path: &str) -> Option<Value> {
+    let steps = tree::path::split(path).ok()?;
+    let mut at = Value::Table(table.clone());
+    for step in &steps {
+        at = match at {
+            Value::Table(mut table) => table.remove(step)?,
+            Value::Array(items) => items.into_iter().find(|item| {
+                let is_it = |key: &str| item.get(key).and_then(Value::as_str) == Some(step);
+                is_it("name") || is_it("class")
+            })?,
+            _ => return None,
+        };
+    }
+    (!at.is_table() || !at.as_table().is_some_and(Table::is_empty)).then_some(at)
+}

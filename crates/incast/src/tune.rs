@@ -1,0 +1,79 @@
+//! `incast tune`.
+
+use crate::{
+    End,
+    arguments::{self, Running},
+    bundled::Located,
+    interrupt, output, progress,
+    running::{end, options},
+};
+use incast_lab::{
+    results::table::Extent,
+    run::{RunError, folder, only::Only},
+    scenario::{Form, Scenario},
+    tune::{Advice, Question, Tuning},
+};
+
+/// Searches for the best values of keys.
+pub fn tune(arguments: &arguments::Tune) -> End {
+    end(search(arguments))
+}
+
+fn search(arguments: &arguments::Tune) -> Result<End, RunError> {
+    let mut located = Located::default();
+    let form = if arguments.short { Form::Short } else { Form::Full };
+    let scenario = Scenario::load_form(&located.file(&arguments.scenario)?, &arguments.sets, form)?;
+    for warning in &scenario.warnings {
+        output::message(&format!("warning: {}: {warning}", arguments.scenario.display()));
+    }
+    let question = Question {
+        scenario,
+        only: Only::parse(&arguments.only)?,
+        objective: arguments.objective.clone(),
+        within: arguments.within.clone(),
+        over: arguments.over.clone(),
+        schemes: arguments.schemes.clone(),
+        budget: arguments.budget,
+        vary: arguments.vary.part(),
+    };
+    let running = &arguments.running;
+    let tuning = Tuning::new(question)?;
+    folder::check(&running.out, tuning.name())?;
+    if !running.quiet {
+        tuning.describe().iter().for_each(|line| output::message(line));
+    }
+    let stop = interrupt::flag("interrupted: what is finished is kept; the same command with --resume continues");
+    let observer = progress::observer(tuning.name(), running.quiet);
+    let say = |line: &str| {
+        if !running.quiet {
+            output::message(line);
+        }
+    };
+    let advice = tuning.run(&options(running), observer.as_ref(), stop, &say)?;
+    drop(observer);
+    tell(arguments, running, &advice)
+}
+
+/// Prints what was found, and writes the scenarios with it.
+fn tell(arguments: &arguments::Tune, running: &Running, advice: &Advice) -> Result<End, RunError> {
+    let scenarios = advice.write_scenarios()?;
+    if arguments.json {
+        // Texts, numbers and lists of them are always JSON.
+        let json = serde_json::to_string_pretty(&advice.file()).unwrap_or_default();
+        output::data(&format!("{json}\n"));
+    } else {
+        let width = match crate::running::extent(running.wide) {
+            Extent::Fitting(width) => width,
+            Extent::Wide => usize::MAX,
+        };
+        output::data(&advice.text(width));
+        if running.wide {
+            output::data(&advice.tried());
+        }
+        output::data(&format!("results: {}\n", advice.folder.display()));
+        for path in scenarios {
+            output::data(&format!("scenario with these values: {}\n", path.display()));
+        }
+    }
+    Ok(if advice.is_stopped() { End::Failed } else { End::Done })
+}

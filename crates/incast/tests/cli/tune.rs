@@ -1,0 +1,144 @@
+//! `incast tune`: what it finds, that it goes on where it was, and what it refuses before anything runs.
+
+use crate::common::{command, folder, incast, json, runs, scenario, stderr, succeed, text};
+use serde_json::Value;
+use std::{fs, path::Path};
+
+const QUESTION: [&str; 4] = ["--for", "background:slowdown.mean", "--over", "switch.ecn.at=3KB,10KB,30KB,100KB"];
+
+/// Arguments of a search of half a second.
+fn search<'a>(out: &'a Path, file: &'a str) -> Vec<&'a str> {
+    let own = vec!["tune", file, "--quiet", "--scheme", "dctcp", "--budget", "14", "--out", text(out)];
+    [own, QUESTION.to_vec()].concat()
+}
+
+#[test]
+fn what_is_found_is_tested_reported_and_goes_on_where_it_was() {
+    let (out, file) = (folder("tune"), scenario("small"));
+    let arguments = [search(&out, &file), vec!["--over", "scheme.dctcp.gain=0.03..0.5"]].concat();
+    let found: Value = serde_json::from_str(&succeed(&[&arguments[..], &["--json"]].concat())).expect("JSON");
+    let scheme = &found["schemes"][0];
+    assert_eq!((&found["for"], &scheme["scheme"]), (&"background:slowdown.mean".into(), &"dctcp".into()));
+    assert_eq!(scheme["start"], serde_json::json!({"switch.ecn.at": "30KB", "scheme.dctcp.gain": 0.0625}));
+    assert!(scheme["run_equivalents"].as_f64().expect("a number") <= 14.0);
+    assert_eq!(scheme["keys"].as_array().map(Vec::len), Some(2));
+    let results = out.join("small-tune");
+    let before = runs(&results).len();
+    assert!(before >= 10 && results.join("report.html").is_file() && results.join("summary.json").is_file());
+    assert_eq!(json(&results.join("tune.json")), found);
+    let page = fs::read_to_string(results.join("report.html")).expect("a report");
+    assert!(page.contains("Settings for background slowdown mean") && page.contains("class=\"map\""));
+    // Again: nothing is run, and nothing else is found.
+    let again = succeed(&[&arguments[..], &["--json", "--resume"]].concat());
+    assert_eq!(serde_json::from_str::<Value>(&again).expect("JSON"), found);
+    assert_eq!(runs(&results).len(), before);
+    // Results are results: other commands take them.
+    succeed(&["report", text(&results)]);
+    succeed(&["table", text(&results), "--columns", "background:slowdown.mean"]);
+    let refused = incast(&arguments);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("holds results already; use --resume"), "{}", stderr(&refused));
+}
+
+#[test]
+fn settings_that_help_are_written_as_a_scenario() {
+    // A window of one packet costs round trips, which nobody doubts.
+    let (out, file) = (folder("tune-helps"), scenario("small"));
+    let own = ["tune", &file, "--quiet", "--budget", "14", "--out", text(&out), "--for", "background:slowdown.mean"];
+    let over = ["--over", "scheme.dctcp.initial_window=1500B..24KB", "--set", "scheme.dctcp.initial_window=1500B"];
+    let said = succeed(&[&own[..], &over].concat());
+    assert!(said.contains("from: scheme.dctcp.initial_window = 1.5KB"), "{said}");
+    assert!(said.contains("set: scheme.dctcp.initial_window = "), "{said}");
+    assert!(said.contains("on 3 seeds that the search did not see: -"), "{said}");
+    assert!(said.contains("against the start elsewhere: load -20%"), "{said}");
+    let tuned = out.join("small-tune/tuned.toml");
+    let checked = succeed(&["check", text(&tuned)]);
+    assert!(checked.contains("name = \"small-tuned\"") && !checked.contains("initial_window = \"1.5KB\""), "{checked}");
+    assert!(succeed(&["config", text(&tuned), "--for", "linux"]).contains("dctcp"));
+}
+
+#[test]
+fn a_key_without_effect_is_named_and_combinations_that_cannot_be_are_counted() {
+    let (out, file) = (folder("tune-nothing"), scenario("small"));
+    let own = vec!["tune", &file, "--scheme", "cubic", "--budget", "12", "--vary", "0%", "--out", text(&out)];
+    let over = vec!["--over", "switch.ecn.at=20KB,30KB", "--over", "scheme.cubic.beta=0.5,0.7,7"];
+    let output = incast(&[own, vec!["--for", "slowdown.p50"], over].concat());
+    let (said, messages) = (String::from_utf8_lossy(&output.stdout), stderr(&output));
+    assert!(output.status.success(), "{messages}");
+    assert!(messages.contains("6 settings, of which 2 cannot be simulated"), "{messages}");
+    assert!(said.contains("switch.ecn.at: changes nothing"), "{said}");
+    assert!(said.contains("nothing found that helps") || said.contains("set: "), "{said}");
+}
+
+#[test]
+fn what_cannot_be_tuned_is_refused_and_nothing_is_written() {
+    let (out, file) = (folder("tune-refused"), scenario("small"));
+    let over = "switch.ecn.at=10KB,30KB";
+    for (arguments, expected) in [
+        (vec!["--for", "slowdown.p99"], "--over <KEY=FROM..TO|LIST>"),
+        (vec!["--over", over], "--for <NUMBER>"),
+        (vec!["--for", "slowdown.p9", "--over", over], "did you mean"),
+        (vec!["--for", "web:slowdown.p99", "--over", over], "no such class; there is background, incast, all"),
+        (vec!["--for", "flows", "--over", over], "neither more nor less of it is better"),
+        (vec!["--for", "slowdown.p99", "--over", "switch.ecn.att=1KB..3KB"], "no such value to start from"),
+        (vec!["--for", "slowdown.p99", "--over", "switch.ecn.at=1KB"], "nothing to choose from"),
+        (vec!["--for", "slowdown.p99", "--over", "scheme.dctpc.gain=0.1,0.2"], "no such scheme; there is dctcp, cubic"),
+        (vec!["--for", "slowdown.p99", "--over", over, "--over", over], "given twice"),
+        (vec!["--for", "slowdown.p99", "--over", over, "--budget", "5"], "fewer than 12 runs search nothing"),
+        (vec!["--for", "slowdown.p99", "--over", over, "--within", "slowdown.p99"], "+PERCENT"),
+        (
+            vec!["--for", "slowdown.p99", "--over", "scheme.dctcp.gain=0.1,0.2", "--scheme", "cubic"],
+            "a key of dctcp does nothing for cubic",
+        ),
+        (
+            vec![
+                "--for",
+                "incast:slowdown.p99",
+                "--over",
+                over,
+                "--set",
+                "workload.incast.every=1s",
+                "--set",
+                "warmup=100us",
+            ],
+            "no flow of the class starts in the time that is counted",
+        ),
+        (
+            vec!["--for", "slowdown.p99", "--over", over, "--set", "grid={\"switch.buffer.alpha\"=[1.0,2.0]}"],
+            "--only names the point that is tuned",
+        ),
+    ] {
+        let all = [vec!["tune", &file, "--out", text(&out)], arguments].concat();
+        let output = incast(&all);
+        assert_eq!(output.status.code(), Some(2), "{all:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{all:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty() && fs::read_dir(&out).is_ok_and(|mut all| all.next().is_none()), "{all:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_search_says_what_it_has_and_goes_on() {
+    let (out, file) = (folder("tune-interrupted"), scenario("small"));
+    let longer = ["--over", "scheme.dctcp.gain=0.03..0.5", "--set", "duration=20ms", "--jobs", "1", "--vary", "0%"];
+    let arguments = [search(&out, &file), longer.to_vec()].concat();
+    let child = command(&arguments).stdout(std::process::Stdio::piped()).spawn().expect("it starts");
+    let results = out.join("small-tune");
+    let start = std::time::Instant::now();
+    while !results.is_dir() || runs(&results).len() < 3 {
+        assert!(start.elapsed().as_secs() < 120, "no run finishes");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("so far: ") && said.contains("the same command with --resume goes on"), "{said}");
+    let resumed = succeed(&[&arguments[..], &["--resume"]].concat());
+    let other = folder("tune-whole");
+    let whole = succeed(&[search(&other, &file), longer.to_vec()].concat());
+    let lines =
+        |text: &str| text.lines().filter(|line| !line.contains("small-tune")).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(lines(&resumed), lines(&whole));
+}

@@ -1,0 +1,128 @@
+"""Searching for settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _incast, _progress
+from ._errors import ScenarioWarning
+from ._results import Results
+from ._run import check_timeout, count
+from ._scenario import Only, Scenario, conditions
+from ._scenario import scenario as _scenario
+from ._storage import Temporary
+
+
+class Tuning(Results):
+    """What a search found, and the results of all its runs.
+
+    Attributes:
+        found: what ``tune.json`` holds, a dict for each scheme in ``found["schemes"]``.
+        scenarios: files of scenarios with the settings that were found; none where nothing helps.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], found: dict[str, Any], scenarios: Sequence[str], *, _keep: object | None = None
+    ):
+        super().__init__(folder, _keep=_keep)
+        self.found = found
+        self.scenarios = [Path(path) for path in scenarios]
+
+    @property
+    def advised(self) -> dict[str, dict[str, Any]]:
+        """The settings to use, by scheme: those from which the search started where nothing helps."""
+        return {scheme["scheme"]: scheme["advised"] for scheme in self.found["schemes"]}
+
+    def __str__(self) -> str:
+        return "\n".join(
+            "\n".join([f"{scheme['scheme']}: {self.found['subject']}", *(f"  {line}" for line in scheme["said"])])
+            for scheme in self.found["schemes"]
+        )
+
+
+def tune(
+    scenario: Scenario | str | os.PathLike[str] | Mapping[str, Any],
+    objective: str,
+    over: Mapping[str, str | Sequence[Any]],
+    *,
+    within: Mapping[str, str] | None = None,
+    schemes: Sequence[str] = (),
+    budget: int = 60,
+    vary: float = 0.2,
+    only: Only = None,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    threads: int = 1,
+    resume: bool = False,
+    overwrite: bool = False,
+    run_timeout: float | None = None,
+    progress: bool | _progress.Progress | None = None,
+) -> Tuning:
+    """Searches for the values of a few keys that are best in one number, as ``incast tune`` does.
+
+    Args:
+        scenario: a scenario, or what one is made of; the search starts from its values.
+        objective: the number that is to be good, as ``"class:metric"``, or a metric of all flows.
+        over: one to five keys, each with a range such as ``"0.02..0.5"`` or ``"10KB..200KB"``, or a list of values.
+        within: numbers that may get worse by so much: ``{"incast:fct_us.p99": "+10%"}``.
+        schemes: which schemes, each on its own. Default: those of the keys, or all.
+        budget: full runs that each scheme may cost.
+        vary: by which part load, buffer and round trip are varied at the end; 0 for not at all.
+        only: which grid point.
+        out: folder of all results, in which the search gets one of its name. Default: a temporary folder that is removed
+            with the returned object.
+        jobs: runs at once. Default: cores / threads.
+        threads: threads of each simulation. Results do not depend on it.
+        resume: keep the finished runs of an earlier call or command.
+        overwrite: remove results that ``out`` holds.
+        run_timeout: a run that takes longer, in seconds, has failed.
+        progress: ``True`` or ``False``; or a function of the part that is done of the runs that go on, from 0 to 1, and a
+            line of text. Default: shown in terminals and notebooks.
+
+    Raises:
+        Error: a range or list that is none.
+        ScenarioError: the scenario cannot be simulated.
+        RunError: the question has a mistake, or the results could not be written.
+    """
+    scenario = _scenario(scenario)
+    if resume and overwrite:
+        raise ValueError("found resume and overwrite, allowed is one of them")
+    if not 0 <= vary < 1:
+        raise ValueError(f"vary: found {vary!r}, allowed is a part from 0 to below 1")
+    check_timeout(run_timeout)
+    for warning in scenario.warnings:
+        warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
+    keep = Temporary() if out is None else None
+    show, done = _progress.reporter(progress)
+    try:
+        text = _incast.tune(
+            scenario._inner,
+            objective=objective,
+            over=[f"{key}={values_of(values)}" for key, values in over.items()],
+            within=[f"{number}={part}" for number, part in (within or {}).items()],
+            schemes=list(schemes),
+            budget=count("budget", budget) or 1,
+            vary=vary,
+            only=conditions(only),
+            out=keep.folder if keep else os.fspath(out or "."),
+            jobs=count("jobs", jobs),
+            threads=count("threads", threads) or 1,
+            existing="resume" if resume else "overwrite" if overwrite else "refuse",
+            run_timeout=run_timeout,
+            progress=show,
+            stop=_incast.Stop(),
+        )
+    finally:
+        done()
+    finished = json.loads(text)
+    return Tuning(finished["folder"], finished["found"], finished["scenarios"], _keep=keep)
+
+
+def values_of(values: str | Sequence[Any]) -> str:
+    """A range as it is, or a list as the command takes it."""
+    return values if isinstance(values, str) else ",".join(json.dumps(value) for value in values)
