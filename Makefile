@@ -90,7 +90,7 @@ fuzz:
 	scripts/fuzz.sh $(FUZZ)
 
 ## Random scenarios in which features meet, for an hour: each ends, conserves bytes, has one digest for every number of
-## threads (crates/incast/tests/soak.rs). Prints its seed, and writes a scenario file for each finding.
+## threads (crates/incast/tests/soak/main.rs). Prints its seed, and writes a scenario file for each finding.
 soak:
 	INCAST_SOAK=$(SOAK) $(CARGO) test --locked -p incast --test soak -- --nocapture
 

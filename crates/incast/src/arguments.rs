@@ -1,18 +1,18 @@
 //! What can be typed.
 
+use crate::clock_sync;
 use clap::{
     ArgGroup, Args, Parser, Subcommand, ValueEnum,
     builder::{PathBufValueParser, TypedValueParser},
 };
 use incast_interop::device::ports::Class;
 use incast_lab::{
-    clocks::AsymmetricLink,
     results::{compact::parse_column, record::TABLES},
     run::shards::Shard,
     scenario::{Column, Indifference},
     tune::{Over, Within},
 };
-use incast_units::{Rate, Time, UnitError};
+use incast_units::{Rate, Time};
 use std::{num::NonZeroUsize, path::PathBuf};
 
 /// Simulate datacenter networks packet by packet and compare their congestion controls.
@@ -69,7 +69,7 @@ pub enum Command {
     #[command(hide = true)]
     BenchCase(BenchCase),
     /// Synchronise the clocks of modelled hosts by probes: Huygens and two-way averaging
-    ClockSync(Box<ClockSync>),
+    ClockSync(Box<clock_sync::Arguments>),
     /// Print the JSON schema of scenarios, or their reference page
     Schema(Schema),
 }
@@ -693,89 +693,6 @@ pub struct BenchCase {
     /// Seeds of a pass
     #[arg(long)]
     pub seeds: Option<u64>,
-}
-
-/// Arguments of `clock-sync`; what is not given has the default of `SyncSettings`.
-#[derive(Debug, Args)]
-pub struct ClockSync {
-    /// Hosts [default: 32]
-    #[arg(long, value_name = "N")]
-    pub hosts: Option<usize>,
-    /// Peers that each host draws and probes [default: 10, or all others if they are fewer]
-    #[arg(long, value_name = "N")]
-    pub peers: Option<usize>,
-    /// Size of the error of each timestamp [default: 1us]
-    #[arg(long, value_name = "TIME")]
-    pub noise: Option<Time>,
-    /// How it is distributed: standard deviation, bound or mean is --noise
-    #[arg(long, value_enum, default_value = "normal")]
-    pub noise_shape: NoiseShape,
-    /// Clocks start within plus and minus this [default: 1ms]
-    #[arg(long, value_name = "TIME")]
-    pub offset: Option<Time>,
-    /// Clocks run fast or slow by up to this many ppm [default: 10]
-    #[arg(long, value_name = "PPM")]
-    pub drift_ppm: Option<f64>,
-    /// Windows of probes, each of which gives an estimate [default: 5]
-    #[arg(long, value_name = "N")]
-    pub windows: Option<u32>,
-    /// Length of a window [default: 2s]
-    #[arg(long, value_name = "TIME")]
-    pub window: Option<Time>,
-    /// Distance of coded pairs, on each path and direction [default: 250us]
-    #[arg(long, value_name = "TIME")]
-    pub interval: Option<Time>,
-    /// Distance of the two packets of a coded pair [default: 10us]
-    #[arg(long, value_name = "TIME")]
-    pub gap: Option<Time>,
-    /// Pairs whose gap changes by this or more are rejected [default: 2 × noise + 50ns]
-    #[arg(long, value_name = "TIME")]
-    pub guard: Option<Time>,
-    /// Share of each cloud of accepted probes that makes its edge; 0 is a hard margin [default: 0.1]
-    #[arg(long, value_name = "SHARE")]
-    pub soft: Option<f64>,
-    /// Mean propagation delay of a path [default: 5us]
-    #[arg(long, value_name = "TIME")]
-    pub delay: Option<Time>,
-    /// Share of probes that find a queue [default: 0.3]
-    #[arg(long, value_name = "SHARE")]
-    pub busy: Option<f64>,
-    /// Mean queueing delay of those [default: 10us]
-    #[arg(long, value_name = "TIME")]
-    pub queueing: Option<Time>,
-    /// Add one-way delay from host A to host B, and not back: 3-7=2us
-    #[arg(long, value_name = "A-B=TIME", value_parser = asymmetric_link)]
-    pub asymmetric: Option<AsymmetricLink>,
-    /// Standard deviations at which a link is named asymmetric [default: 6]
-    #[arg(long, value_name = "N")]
-    pub threshold: Option<f64>,
-    /// Seed of all draws
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub seed: u64,
-    /// As JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// How timestamp noise is distributed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum NoiseShape {
-    /// Normal, with standard deviation --noise
-    Normal,
-    /// Uniform within plus and minus --noise
-    Uniform,
-    /// Sent too early and received too late, by an exponential time of mean --noise
-    Exponential,
-}
-
-fn asymmetric_link(text: &str) -> Result<AsymmetricLink, String> {
-    let host = |text: &str| text.strip_prefix('h').unwrap_or(text).parse::<usize>().ok();
-    let link = text.split_once('=').and_then(|(link, time)| {
-        let (from, to) = link.split_once('-')?;
-        Some((host(from)?, host(to)?, time))
-    });
-    let (from, to, time) = link.ok_or("expected two hosts and a time, such as 3-7=2us")?;
-    Ok(AsymmetricLink { from, to, extra: time.parse().map_err(|error: UnitError| error.to_string())? })
 }
 
 /// Arguments of `schema`.
