@@ -266,16 +266,14 @@ fn subject(
     (!found.is_empty()).then(|| Subject { class: class.to_owned(), metric, schemes: found, best })
 }
 
-/// The values of a scheme at each of its points.
+/// The values of a scheme at each of its points that has all seeds: of an interrupted command, or of a search, not all have.
 fn of_points(rows: &[&Row], seeds: &BTreeSet<u64>, metric: &Metric) -> Vec<At> {
     let mut points: Vec<At> = Vec::new();
     for row in rows.iter().filter(|row| row.is_pooled()) {
         let point = part(&row.grid, false);
-        let of = |seed: &u64| {
-            let same = |one: &&&Row| one.seed == Seed::One(*seed) && part(&one.grid, false) == point;
-            rows.iter().find(same)?.number(metric.name)
-        };
-        let values = seeds.iter().map(of).collect();
+        let of = |seed: &u64| rows.iter().find(|one| one.seed == Seed::One(*seed) && part(&one.grid, false) == point);
+        let Some(of_seeds) = seeds.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
+        let values = of_seeds.into_iter().map(|row| row.number(metric.name)).collect();
         points.push(At { point, values });
     }
     points
@@ -311,6 +309,9 @@ fn axis(keys: &[String], points: &[At], best: &At, pairs: &Pairs, terms: &Terms)
             Some(_) => {}
             None => at_value.push((value, at)),
         }
+    }
+    if at_value.len() < 2 {
+        return None;
     }
     let own = label(keys, &best.point);
     let of_best = best.values.as_deref()?;
@@ -498,5 +499,15 @@ mod tests {
         assert!(about(&rows("x", &[(at("a"), &one)])).is_empty(), "one point has no other");
         let few = about(&rows("x", &[(at("a"), &one[..2]), (at("b"), &two[..2])]));
         assert!(few.is_empty(), "two seeds are too few");
+    }
+
+    #[test]
+    fn a_value_that_was_not_run_on_all_seeds_is_not_compared() {
+        let (one, two, three) = (noisy(1.0, 0.0), noisy(2.0, 0.0), noisy(3.0, 0.0));
+        let found = about(&rows("x", &[(at("a"), &one), (at("b"), &two[..2]), (at("c"), &three)]));
+        let axis = &found[0].subjects[0].schemes[0].axes[0];
+        assert_eq!((axis.best.as_str(), axis.apart.len(), axis.unknown.len()), ("a", 1, 0), "{axis:?}");
+        let alone = about(&rows("x", &[(at("a"), &one), (at("b"), &two[..2])]));
+        assert!(alone.iter().all(|of| of.subjects.iter().all(|of| of.schemes.iter().all(|of| of.axes.is_empty()))));
     }
 }

@@ -114,7 +114,8 @@ impl Apart {
     pub fn text(&self) -> String {
         let Interval(low, high) = self.interval;
         if !self.is_relative {
-            return format!("{:+} [{}, {}]", self.difference, number(low), number(high));
+            let sign = if self.difference > 0.0 { "+" } else { "" };
+            return format!("{sign}{} [{}, {}]", number(self.difference), number(low), number(high));
         }
         if self.difference >= 9.0 {
             let times = |part: f64| two_digits(part + 1.0);

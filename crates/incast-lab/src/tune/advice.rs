@@ -153,47 +153,52 @@ fn differences(runs: &Runs<'_>, a: &Settings, b: &Settings, length: Length) -> V
     (0..MOST_SEEDS).filter_map(|seed| Some(of(a, seed)? - of(b, seed)?)).collect()
 }
 
+/// The same as a mean, of full runs where both have them, and of how many seeds.
+fn difference(runs: &Runs<'_>, a: &Settings, b: &Settings) -> Option<(f64, Vec<f64>)> {
+    let all = [Length::Full, Length::Short].map(|length| differences(runs, a, b, length));
+    let own = all.into_iter().find(|own| !own.is_empty())?;
+    Some((own.iter().sum::<f64>() / own.len() as f64, own))
+}
+
 fn of_key(problem: &Problem<'_>, found: &Found, runs: &Runs<'_>, key: usize) -> KeyAdvice {
     let best = &found.best;
     let mut as_good = (best[key], best[key]);
-    let (mut pairs, mut different) = (0, 0);
-    for settings in found.tried.iter().map(|it| &it.settings) {
-        for length in [Length::Full, Length::Short] {
-            let own = differences(runs, settings, best, length);
-            if own.is_empty() {
+    let mut left_alone: Option<f64> = None;
+    for it in found.tried.iter().filter(|it| it.excess == 0.0 && it.score.is_some()) {
+        let Some((mean, own)) = difference(runs, &it.settings, best) else { continue };
+        let all: Vec<Option<f64>> = own.iter().copied().map(Some).collect();
+        let is_open = own.len() >= LEAST_SEEDS && confidence(&all).is_some_and(|it| it.contains(0.0));
+        if mean <= problem.indifferent || is_open {
+            as_good = (as_good.0.min(it.settings[key]), as_good.1.max(it.settings[key]));
+        }
+        if it.settings[key] == problem.start[key] {
+            left_alone = Some(left_alone.map_or(mean, |least| least.min(mean)));
+        }
+    }
+    let left_alone = left_alone.map(|least| part(runs.columns()[0].1, least));
+    KeyAdvice { as_good, left_alone, does_nothing: does_nothing(found, runs, key) }
+}
+
+/// All runs that differ in this key alone are the same to the packet.
+fn does_nothing(found: &Found, runs: &Runs<'_>, key: usize) -> bool {
+    let mut pairs = 0;
+    for (index, one) in found.tried.iter().enumerate() {
+        for other in &found.tried[..index] {
+            let mut places = one.settings.iter().zip(&other.settings).enumerate();
+            if !places.all(|(index, (a, b))| (a != b) == (index == key)) {
                 continue;
             }
-            let mean = own.iter().sum::<f64>() / own.len() as f64;
-            let all: Vec<Option<f64>> = own.iter().copied().map(Some).collect();
-            let is_open = own.len() >= LEAST_SEEDS && confidence(&all).is_some_and(|it| it.contains(0.0));
-            if mean <= problem.indifferent || is_open {
-                as_good = (as_good.0.min(settings[key]), as_good.1.max(settings[key]));
-            }
-            break;
-        }
-        // Neighbours in this key alone.
-        let is_other = |it: &&Standing| {
-            let differs = |(index, (a, b)): (usize, (&usize, &usize))| (a != b) == (index == key);
-            it.settings.iter().zip(settings).enumerate().all(differs)
-        };
-        for other in found.tried.iter().filter(is_other) {
-            let digest =
-                |it: &Settings| [Length::Full, Length::Short].map(|length| Some(&runs.measured(it, length, 0)?.digest));
-            let (own, others) = (digest(settings), digest(&other.settings));
-            for (a, b) in own.iter().zip(&others).filter_map(|(a, b)| (*a).zip(*b)) {
+            for length in [Length::Full, Length::Short] {
+                let digest = |it: &Standing| Some(&runs.measured(&it.settings, length, 0)?.digest);
+                let Some((a, b)) = digest(one).zip(digest(other)) else { continue };
+                if a != b {
+                    return false;
+                }
                 pairs += 1;
-                different += usize::from(a != b);
             }
         }
     }
-    let start = problem.start[key];
-    let left = found.tried.iter().filter(|it| it.settings[key] == start && it.score.is_some() && it.excess == 0.0);
-    let left_alone = left.filter(|it| it.length == Length::Full).find_map(|it| {
-        let own = differences(runs, &it.settings, best, Length::Full);
-        let mean = own.iter().sum::<f64>() / own.len() as f64;
-        (!own.is_empty()).then(|| part(runs.columns()[0].1, mean))
-    });
-    KeyAdvice { as_good, left_alone, does_nothing: pairs > 0 && different == 0 }
+    pairs > 0
 }
 
 impl Advice {
@@ -235,8 +240,15 @@ impl Advice {
                 scheme.unseen
             ));
         }
-        if !scheme.others.is_empty() {
-            let others = scheme.others.iter().map(|(name, apart)| format!("{name} {}", in_words(apart.as_ref())));
+        let is_other = |(_, apart): &&(String, Option<Apart>)| {
+            apart.as_ref().is_none_or(|it| it.difference != 0.0 || it.interval != Interval(0.0, 0.0))
+        };
+        if scheme.others.iter().any(|it| is_other(&it)) {
+            let others = scheme
+                .others
+                .iter()
+                .filter(is_other)
+                .map(|(name, apart)| format!("{name} {}", in_words(apart.as_ref())));
             said.push(format!("beside it: {}", others.collect::<Vec<_>>().join("; ")));
         }
         let keys = self.axes.iter().zip(&scheme.keys);
