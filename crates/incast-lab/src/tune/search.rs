@@ -287,46 +287,67 @@ impl<T: Trials> Search<'_, T> {
         all
     }
 
-    /// Full runs of the best, seed after seed; half of them go after each of the first two, then those that are told apart.
+    /// Races among the best, with what lies beside the leader, as long as the budget lasts and somebody is left who may win.
     fn race(&mut self) -> Result<(), T::Error> {
         let first = self.first_length();
-        let left = self.problem.budget - self.spent;
-        let size = ((left / 4.0) as usize).clamp(2, MOST_RACING);
-        let mut racing: Vec<Settings> = self.order(first).into_iter().take(size).map(|it| it.settings).collect();
-        let ones = vec![1; self.problem.axes.len()];
-        let mut has_neighbours = false;
-        let mut seeds = 1;
-        while seeds <= MOST_SEEDS {
+        let mut lost: BTreeSet<Settings> = BTreeSet::new();
+        let mut is_first = true;
+        loop {
+            let left = self.problem.budget - self.spent;
+            let size = ((left / 4.0) as usize).clamp(2, MOST_RACING);
+            let leader = self.leader();
+            // Full runs say more, where there are any.
+            let by = if is_first { first } else { Length::Full };
+            let open = self.order(by).into_iter().filter(|it| is_first || it.seeds < LEAST_SEEDS);
+            let mut racing: Vec<Settings> = leader.clone().into_iter().collect();
+            if !is_first && let Some(leader) = &leader {
+                let ones = vec![1; self.problem.axes.len()];
+                let around = self.around(leader, &ones);
+                racing.extend(around.into_iter().filter(|it| self.seeds(it, Length::Full) == 0));
+            }
+            for it in open.map(|it| it.settings) {
+                if racing.len() < size.max(2) && !racing.contains(&it) && !lost.contains(&it) {
+                    racing.push(it);
+                }
+            }
+            racing.truncate(MOST_RACING);
+            let spent = self.spent;
+            if racing.len() < 2 || left < racing.len() as f64 || !self.heat(racing, &mut lost)? || self.spent == spent {
+                return Ok(());
+            }
+            is_first = false;
+        }
+    }
+
+    /// The best so far of full runs with enough seeds to be believed.
+    fn leader(&self) -> Option<Settings> {
+        self.order(Length::Full)
+            .into_iter()
+            .find(|it| it.seeds >= LEAST_SEEDS && it.score.is_some())
+            .map(|it| it.settings)
+    }
+
+    /// Full runs, seed after seed; the better half goes on after each of the first two, then all that are not told from the
+    /// leader. Whether the budget lasted.
+    fn heat(&mut self, mut racing: Vec<Settings>, lost: &mut BTreeSet<Settings>) -> Result<bool, T::Error> {
+        for seeds in 1..=MOST_SEEDS {
             if !self.ask(&racing, Length::Full, seeds)? {
-                break;
+                return Ok(false);
             }
             racing = self.ranked(&racing);
-            if seeds == 2 && !has_neighbours && racing.len() > 1 {
-                has_neighbours = true;
-                // The best of full runs may have a better one beside it that a short run hid.
-                let around = self.around(&racing[0].clone(), &ones);
-                let known = |it: &Settings| self.seeds(it, first) > 0 && first == Length::Full;
-                let new: Vec<Settings> =
-                    around.into_iter().filter(|it| !racing.contains(it) && !known(it)).take(racing.len()).collect();
-                racing.truncate(racing.len().div_ceil(2).max(2));
-                if self.spent + 3.0 * new.len() as f64 + racing.len() as f64 <= self.problem.budget {
-                    self.ask(&new, Length::Full, seeds)?;
-                    racing.extend(new);
-                    racing = self.ranked(&racing);
-                }
-            }
             if seeds < LEAST_SEEDS {
                 racing.truncate(racing.len().div_ceil(2).max(3));
-            } else {
-                let leader = racing[0].clone();
-                racing.retain(|it| *it == leader || !self.is_worse(it, &leader));
-                if racing.len() == 1 {
-                    break;
-                }
+                continue;
             }
-            seeds += 1;
+            let leader = racing[0].clone();
+            let (kept, gone) = racing.into_iter().partition(|it| *it == leader || !self.is_worse(it, &leader));
+            racing = kept;
+            lost.extend::<Vec<Settings>>(gone);
+            if racing.len() == 1 {
+                break;
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn ranked(&self, racing: &[Settings]) -> Vec<Settings> {
