@@ -16,7 +16,7 @@ use crate::{
     scenario::safe,
 };
 use incast_units::{Bytes, Time};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use toml::{Table, Value};
 
 /// Seeds of each.
@@ -56,8 +56,10 @@ pub fn run(
             continue;
         }
         let (start, best) = (own.start.clone(), own.best.clone());
-        advice.schemes[scheme].conditions =
-            of_scheme((question, space), scheme, [&start, &best], options, observer, stop)?;
+        let found = of_scheme((question, space), scheme, [&start, &best], options, observer, stop)?;
+        let own = &mut advice.schemes[scheme];
+        own.conditions = found;
+        own.is_stopped |= stop.load(Ordering::Relaxed);
     }
     Ok(())
 }
@@ -107,6 +109,9 @@ fn of_scheme(
                 Err(RunError::Occupied { .. }) => run(Existing::Overwrite)?,
                 finished => finished?,
             };
+            if stop.load(Ordering::Relaxed) {
+                return Ok(all);
+            }
             let [start, best] = settings.map(|places| objective(&finished.rows, question, space, (name, places)));
             let apart = start.zip(best).and_then(|(start, best)| {
                 let metric = metrics::find(&question.objective.metric)?;

@@ -20,7 +20,10 @@ pub use axis::Over;
 
 use crate::{
     metrics::{self, Better, Metric},
-    results::row::ALL,
+    results::{
+        row::ALL,
+        verdict::{self, Terms},
+    },
     run::{Observer, Options, Plan, RunError, list::Flows, only::Only},
     scenario::{Column, Run, Scenario, tree},
 };
@@ -215,7 +218,7 @@ impl Tuning {
                 indifferent: runs.indifferent_on_scale(),
             };
             let (found, end) = search(&problem, &mut runs);
-            let is_stopped = match end {
+            let mut is_stopped = match end {
                 Some(trials::Error::Run(error)) => return Err(error),
                 Some(trials::Error::Stopped) => true,
                 None => false,
@@ -225,7 +228,8 @@ impl Tuning {
                 say(&format!("{name}: testing {} on {held_out} other seeds", advice::settings(&axes, &found.best)));
                 match runs.unseen(&[start.clone(), found.best.clone()], held_out) {
                     Err(trials::Error::Run(error)) => return Err(error),
-                    Ok(()) | Err(trials::Error::Stopped) => {}
+                    Err(trials::Error::Stopped) => is_stopped = true,
+                    Ok(()) => {}
                 }
             }
             all.push(advice::of(&problem, &found, &runs, held_out, is_stopped));
@@ -273,7 +277,14 @@ fn has_flows(run: &Run, column: &Column) -> Result<(), RunError> {
     let of_sizes = sizes.iter().find(|row| row.name == column.class);
     let class = run.classes.iter().position(|class| *class == column.class).or(of_sizes.map(|row| row.class.into()));
     if column.class == ALL {
-        return Ok(());
+        let terms = Terms { classes: run.classes.clone(), ..Terms::default() };
+        return match metrics::find(&column.metric).filter(|metric| !verdict::is_judged(&terms, ALL, metric)) {
+            Some(_) => refuse(format!(
+                "flows of several workloads together, which depends on how many there are of each; name one: {}",
+                run.classes.join(", ")
+            )),
+            None => Ok(()),
+        };
     }
     let Some(class) = class else {
         let mut known: Vec<&str> = run.classes.iter().map(String::as_str).collect();

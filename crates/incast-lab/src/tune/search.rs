@@ -208,8 +208,15 @@ impl<T: Trials> Search<'_, T> {
         };
         // What the start does not finish is not held against others.
         let worse = |(index, allowed): (usize, &f64)| {
-            let differences = self.differences(settings, start, length, Of::Within(index));
-            mean(&differences).map_or(0.0, |mean| (mean - allowed).max(0.0))
+            let of = Of::Within(index);
+            let both = (0..seeds.min(self.seeds(start, length))).filter_map(|seed| {
+                Some((self.value(start, length, seed, of)?, self.value(settings, length, seed, of)))
+            });
+            let differences: Vec<Option<f64>> = both.map(|(start, own)| Some(own? - start)).collect();
+            match mean(&differences) {
+                None if differences.iter().any(Option::is_none) => f64::INFINITY,
+                mean => mean.map_or(0.0, |mean| (mean - allowed).max(0.0)),
+            }
         };
         let excess = self.problem.allowed.iter().enumerate().map(worse).sum();
         Standing { settings: settings.clone(), seeds, score, excess, length }
@@ -549,6 +556,28 @@ mod tests {
         let mut valley = valley(&sizes, vec![3], 0.0);
         valley.fails = |settings| settings[0] == 0;
         assert_eq!(found(&problem(&axes, None, f64::MAX), &mut valley).best, [3]);
+    }
+
+    #[test]
+    fn what_does_not_finish_a_number_that_may_not_get_worse_is_excluded() {
+        struct Unfinished<'a>(Valley<'a>);
+        impl Trials for Unfinished<'_> {
+            type Error = Infallible;
+            fn run(&mut self, trials: &[Trial]) -> Result<(), Infallible> {
+                self.0.run(trials)
+            }
+            fn outcome(&self, trial: &Trial) -> Outcome {
+                let all = self.0.outcome(trial);
+                if trial.0[0] > 4 { Outcome { within: vec![None], ..all } } else { all }
+            }
+            fn is_possible(&self, _: &Settings) -> bool {
+                true
+            }
+        }
+        let sizes = [11];
+        let axes = axes(&sizes);
+        let mut trials = Unfinished(valley(&sizes, vec![10], 0.0));
+        assert_eq!(search(&problem(&axes, None, f64::MAX), &mut trials).0.best, [4]);
     }
 
     #[test]

@@ -62,7 +62,7 @@ fn a_key_without_effect_is_named_and_combinations_that_cannot_be_are_counted() {
     let (out, file) = (folder("tune-nothing"), scenario("small"));
     let own = vec!["tune", &file, "--scheme", "cubic", "--budget", "12", "--vary", "0%", "--out", text(&out)];
     let over = vec!["--over", "switch.ecn.at=20KB,30KB", "--over", "scheme.cubic.beta=0.5,0.7,7"];
-    let output = incast(&[own, vec!["--for", "slowdown.p50"], over].concat());
+    let output = incast(&[own, vec!["--for", "background:slowdown.p50"], over].concat());
     let (said, messages) = (String::from_utf8_lossy(&output.stdout), stderr(&output));
     assert!(output.status.success(), "{messages}");
     assert!(messages.contains("6 settings, of which 2 cannot be simulated"), "{messages}");
@@ -75,19 +75,26 @@ fn what_cannot_be_tuned_is_refused_and_nothing_is_written() {
     let (out, file) = (folder("tune-refused"), scenario("small"));
     let over = "switch.ecn.at=10KB,30KB";
     for (arguments, expected) in [
-        (vec!["--for", "slowdown.p99"], "--over <KEY=FROM..TO|LIST>"),
+        (vec!["--for", "background:slowdown.p99"], "--over <KEY=FROM..TO|LIST>"),
         (vec!["--over", over], "--for <NUMBER>"),
         (vec!["--for", "slowdown.p9", "--over", over], "did you mean"),
+        (vec!["--for", "slowdown.p50", "--over", over], "flows of several workloads together"),
         (vec!["--for", "web:slowdown.p99", "--over", over], "no such class; there is background, incast, all"),
         (vec!["--for", "flows", "--over", over], "neither more nor less of it is better"),
-        (vec!["--for", "slowdown.p99", "--over", "switch.ecn.att=1KB..3KB"], "no such value to start from"),
-        (vec!["--for", "slowdown.p99", "--over", "switch.ecn.at=1KB"], "nothing to choose from"),
-        (vec!["--for", "slowdown.p99", "--over", "scheme.dctpc.gain=0.1,0.2"], "no such scheme; there is dctcp, cubic"),
-        (vec!["--for", "slowdown.p99", "--over", over, "--over", over], "given twice"),
-        (vec!["--for", "slowdown.p99", "--over", over, "--budget", "5"], "fewer than 12 runs search nothing"),
-        (vec!["--for", "slowdown.p99", "--over", over, "--within", "slowdown.p99"], "+PERCENT"),
+        (vec!["--for", "background:slowdown.p99", "--over", "switch.ecn.att=1KB..3KB"], "no such value to start from"),
+        (vec!["--for", "background:slowdown.p99", "--over", "switch.ecn.at=1KB"], "nothing to choose from"),
         (
-            vec!["--for", "slowdown.p99", "--over", "scheme.dctcp.gain=0.1,0.2", "--scheme", "cubic"],
+            vec!["--for", "background:slowdown.p99", "--over", "scheme.dctpc.gain=0.1,0.2"],
+            "no such scheme; there is dctcp, cubic",
+        ),
+        (vec!["--for", "background:slowdown.p99", "--over", over, "--over", over], "given twice"),
+        (
+            vec!["--for", "background:slowdown.p99", "--over", over, "--budget", "5"],
+            "fewer than 12 runs search nothing",
+        ),
+        (vec!["--for", "background:slowdown.p99", "--over", over, "--within", "slowdown.p99"], "+PERCENT"),
+        (
+            vec!["--for", "background:slowdown.p99", "--over", "scheme.dctcp.gain=0.1,0.2", "--scheme", "cubic"],
             "a key of dctcp does nothing for cubic",
         ),
         (
@@ -104,7 +111,14 @@ fn what_cannot_be_tuned_is_refused_and_nothing_is_written() {
             "no flow of the class starts in the time that is counted",
         ),
         (
-            vec!["--for", "slowdown.p99", "--over", over, "--set", "grid={\"switch.buffer.alpha\"=[1.0,2.0]}"],
+            vec![
+                "--for",
+                "background:slowdown.p99",
+                "--over",
+                over,
+                "--set",
+                "grid={\"switch.buffer.alpha\"=[1.0,2.0]}",
+            ],
             "--only names the point that is tuned",
         ),
     ] {
