@@ -10,6 +10,12 @@ import incast
 OVER = {"switch.ecn.at": ["3KB", "30KB"], "scheme.dctcp.initial_window": "1500B..24KB"}
 
 
+def without_checksum(text):
+    found = json.loads(text)
+    del found["sha256"]
+    return found
+
+
 def test_it_is_the_command_s(small, tmp_path):
     start = small.with_({"scheme.dctcp.initial_window": "1500B", "switch.ecn.at": "30KB"})
     lines = []
@@ -20,7 +26,7 @@ def test_it_is_the_command_s(small, tmp_path):
     assert "set: " in str(tuned) and tuned.found["schemes"][0]["helps"] and all(0 <= part <= 1 for part in lines)
     assert len(tuned.scenarios) == 1 and incast.Scenario(tuned.scenarios[0]).name == f"{small.name}-tuned"
     # All its runs are results as any others.
-    assert len(tuned.runs) > 10 and tuned.rows and json.loads((tuned.folder / "tune.json").read_text()) == tuned.found
+    assert len(tuned.runs) > 10 and tuned.rows and without_checksum((tuned.folder / "tune.json").read_text()) == tuned.found
     again = incast.tune(start, "web:slowdown.mean", OVER, budget=14, vary=0, out=tmp_path, resume=True)
     assert again.found == tuned.found
     file = tmp_path / "start.toml"
@@ -28,7 +34,7 @@ def test_it_is_the_command_s(small, tmp_path):
     command = ["incast", "tune", file, "--for", "web:slowdown.mean", "--json", "--quiet", "--vary", "0%", "--budget", "14"]
     over = ["--over", "switch.ecn.at=3KB,30KB", "--over", "scheme.dctcp.initial_window=1500B..24KB"]
     done = subprocess.run([*command, *over, "--out", tmp_path / "command"], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == tuned.found
+    assert without_checksum(done.stdout) == tuned.found
 
 
 def test_what_cannot_be_asked_is_refused(small):

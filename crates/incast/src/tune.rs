@@ -59,8 +59,7 @@ fn tell(arguments: &arguments::Tune, running: &Running, advice: &Advice) -> Resu
     let scenarios = advice.write_scenarios()?;
     if arguments.json {
         // Texts, numbers and lists of them are always JSON.
-        let json = serde_json::to_string_pretty(&advice.file()).unwrap_or_default();
-        output::data(&format!("{json}\n"));
+        output::data(&advice.file().to_json().unwrap_or_default());
     } else {
         let width = match crate::running::extent(running.wide) {
             Extent::Fitting(width) => width,

@@ -1,6 +1,6 @@
 //! `tune.json`: what a search for settings found.
 
-use super::{read::Unreadable, record::read_file, verdict::Apart};
+use super::{checksums, read::Unreadable, record::read_file, verdict::Apart};
 use crate::metrics::statistics::Interval;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -126,17 +126,51 @@ pub struct Tried {
     pub is_excluded: bool,
 }
 
+impl Tuning {
+    /// The file's text, with its checksum.
+    ///
+    /// # Errors
+    /// Those of the serialisation, which writes to memory.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self).map(checksums::seal)
+    }
+}
+
 /// Reads the file, where there is one.
 ///
 /// # Errors
-/// It cannot be read, or is not what a search writes.
+/// It cannot be read, is not what a search writes, or has changed since it was written.
 pub fn read(folder: &Path) -> Result<Option<Tuning>, Unreadable> {
     let path = folder.join(FILE);
     match read_file(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Unreadable::new(&path, error)),
-        Ok(bytes) => serde_json::from_slice(&bytes)
+        Ok(bytes) => checksums::parse(&bytes, |_: &Tuning| true)
             .map(Some)
-            .map_err(|error| Unreadable::new(&path, format!("not what incast tune writes: {error}"))),
+            .map_err(|error| Unreadable::new(&path, format!("not what incast tune wrote: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_has_changed_is_refused() {
+        let folder = std::env::temp_dir().join(format!("incast-tuning-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        assert!(read(&folder).expect("no file").is_none());
+        let axes = vec![Axis { key: "switch.ecn.at".into(), values: vec!["10KB".into(), "30KB".into()] }];
+        let (scenario, objective, subject) = ("s-tune".into(), "web:slowdown.p99".into(), "web slowdown p99".into());
+        let text = Tuning { scenario, objective, subject, axes, schemes: Vec::new() }.to_json().expect("written");
+        fs::write(folder.join(FILE), &text).expect("a file");
+        assert_eq!(read(&folder).expect("it is whole").map(|it| it.axes[0].values.len()), Some(2));
+        for changed in [text.replace("30KB", "31KB"), text[..text.len() / 2].to_owned(), "{}".into()] {
+            fs::write(folder.join(FILE), changed).expect("a file");
+            let error = read(&folder).expect_err("refused").to_string();
+            assert!(error.contains("tune.json: not what incast tune wrote"), "{error}");
+        }
+        fs::remove_dir_all(&folder).expect("removed");
     }
 }

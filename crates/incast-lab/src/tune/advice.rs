@@ -361,10 +361,8 @@ impl Advice {
     /// Those of the file system.
     pub fn write(&self) -> Result<(), RunError> {
         let path = self.folder.join(FILE);
-        let written = atomic::write(&path, |file| {
-            serde_json::to_writer_pretty(&mut *file, &self.file())?;
-            file.write_all(b"\n")
-        });
+        let text = self.file().to_json().map_err(|error| RunError::files(&path)(error.into()))?;
+        let written = atomic::write(&path, |file| file.write_all(text.as_bytes()));
         written.map_err(RunError::files(&path))
     }
 }

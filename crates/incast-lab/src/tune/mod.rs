@@ -4,9 +4,9 @@
 //! search asks for is run. So results resume, open and are compared as any others.
 //!
 //! - [`axis`]: keys and their values.
-//! - [`search`]: what is tried next.
-//! - [`trials`]: the runs.
-//! - [`conditions`]: load, buffer and round trip that are a little different.
+//! - [`search`](mod@search): what is tried next.
+//! - `trials`: the runs.
+//! - `conditions`: load, buffer and round trip that are a little different.
 //! - [`advice`]: what is said of it.
 
 pub mod advice;
