@@ -5,7 +5,8 @@ eight, and so is what tune found with other seeds and 60 run-equivalents: it kee
 most 2% above the best's or the seeds do not tell the two apart. Regret in the 99th percentile and that of published rules
 of thumb are printed without a bar.
 
-About 45 minutes of CPU; what is done is kept, and the same command goes on.
+Three quarters of an hour on two busy processors; what is done is kept, and the same command goes on: with the same
+program, seed and budget, which it does not check.
 usage: scripts/tune-warranty.py [--incast FILE] [--out DIR] [--fabrics N] [--seed SEED] [--jobs N]"""
 import argparse
 import json

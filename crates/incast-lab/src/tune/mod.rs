@@ -42,7 +42,7 @@ pub struct Question {
     pub only: Only,
     /// The number that is to be good.
     pub objective: Column,
-    /// Numbers that may not get worse.
+    /// Numbers that may not get worse by more than they say.
     pub within: Vec<Within>,
     /// The keys.
     pub over: Vec<Over>,
@@ -100,10 +100,10 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Reads the scenario and checks the question.
+    /// Checks the question and makes the scenario of the search.
     ///
     /// # Errors
-    /// The scenario, or the question, has a mistake.
+    /// The question has a mistake, or its scenario at all settings.
     pub fn new(question: Question) -> Result<Self, RunError> {
         let refuse = |found: String, message: String| Err(RunError::Plan { found, message });
         let metric = judged(&question.objective, "--for")?;

@@ -72,13 +72,13 @@ pub struct Problem<'a> {
 pub struct Standing {
     /// The settings.
     pub settings: Settings,
-    /// Seeds of full runs.
+    /// Seeds of its runs.
     pub seeds: usize,
     /// Mean difference of the objective; `None` where it is unknown in a seed.
     pub score: Option<f64>,
     /// By how much numbers that may not get worse did so beyond what is allowed.
     pub excess: f64,
-    /// It is of full runs.
+    /// How long its runs are.
     pub length: Length,
 }
 
@@ -230,7 +230,7 @@ impl<T: Trials> Search<'_, T> {
         all
     }
 
-    /// The longest runs so far of the first look.
+    /// How long the runs of the first look are.
     fn first_length(&self) -> Length {
         if self.problem.short.is_some() { Length::Short } else { Length::Full }
     }
@@ -313,7 +313,7 @@ impl<T: Trials> Search<'_, T> {
                 racing.extend(around.into_iter().filter(|it| self.seeds(it, Length::Full) == 0));
             }
             for it in open.map(|it| it.settings) {
-                if racing.len() < size.max(2) && !racing.contains(&it) && !lost.contains(&it) {
+                if racing.len() < size && !racing.contains(&it) && !lost.contains(&it) {
                     racing.push(it);
                 }
             }
