@@ -103,7 +103,7 @@ def tune(
         text = _incast.tune(
             scenario._inner,
             objective=objective,
-            over=[f"{key}={values_of(values)}" for key, values in over.items()],
+            over=[(key, json.dumps(values if isinstance(values, str) else list(values))) for key, values in over.items()],
             within=[f"{number}={part}" for number, part in (within or {}).items()],
             schemes=list(schemes),
             budget=count("budget", budget) or 1,
@@ -121,8 +121,3 @@ def tune(
         done()
     finished = json.loads(text)
     return Tuning(finished["folder"], finished["found"], finished["scenarios"], _keep=keep)
-
-
-def values_of(values: str | Sequence[Any]) -> str:
-    """A range as it is, or a list as the command takes it."""
-    return values if isinstance(values, str) else ",".join(json.dumps(value) for value in values)

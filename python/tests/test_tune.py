@@ -37,9 +37,17 @@ def test_it_is_the_command_s(small, tmp_path):
     assert without_checksum(done.stdout) == tuned.found
 
 
+def test_values_are_values(small):
+    ecn = [{"kind": "step", "at": "3KB"}, {"kind": "step", "at": "10KB"}, "off"]
+    tuned = incast.tune(small, "web:slowdown.mean", {"switch.ecn": ecn}, schemes=["dctcp"], budget=12, vary=0)
+    assert all(value in tuned.found["axes"][0]["values"] for value in ecn)
+
+
 def test_what_cannot_be_asked_is_refused(small):
     with pytest.raises(incast.Error, match="different units"):
         incast.tune(small, "web:slowdown.mean", {"switch.ecn.at": "1KB..2us"})
+    with pytest.raises(incast.Error, match="a single value"):
+        incast.tune(small, "web:slowdown.mean", {"switch.ecn.at": ["1KB"]})
     with pytest.raises(incast.Error, match="no number"):
         incast.tune(small, "slowdown.meen", {"switch.ecn.at": "1KB..2KB"})
     with pytest.raises(incast.RunError, match="no such value to start from"):

@@ -203,7 +203,7 @@ pub fn tune(
     py: Python<'_>,
     scenario: &Scenario,
     objective: &str,
-    over: Vec<String>,
+    over: Vec<(String, String)>,
     within: Vec<String>,
     schemes: Vec<String>,
     budget: u32,
@@ -218,7 +218,8 @@ pub fn tune(
     stop: &Stop,
 ) -> PyResult<String> {
     let refuse = |argument: &str, what: String| error::error(py, "Error", &format!("{argument}: {what}"));
-    let over = over.iter().map(|text| text.parse::<Over>().map_err(|what| refuse("over", format!("{text}: {what}"))));
+    let over =
+        over.iter().map(|(key, values)| over_of(key, values).map_err(|what| refuse("over", format!("{key}: {what}"))));
     let within = within.iter().map(|text| text.parse::<Within>().map_err(|what| refuse("within", what)));
     let question = Question {
         scenario: scenario.inner.clone(),
@@ -237,4 +238,14 @@ pub fn tune(
         let scenarios = advice.write_scenarios()?;
         Ok(json!({"folder": advice.folder, "scenarios": scenarios, "found": advice.file()}).to_string())
     })
+}
+
+/// A key with its values as JSON: a text as the command has it, or a list.
+fn over_of(key: &str, values: &str) -> Result<Over, String> {
+    match serde_json::from_str::<toml::Value>(values) {
+        Ok(toml::Value::String(text)) => format!("{key}={text}").parse(),
+        Ok(toml::Value::Array(values)) => Over::listed(key, values),
+        Ok(other) => Err(format!("found {other}, allowed is a range or a list")),
+        Err(error) => Err(error.to_string()),
+    }
 }

@@ -19,6 +19,8 @@ pub struct Tuning {
     pub objective: String,
     /// The same in words.
     pub subject: String,
+    /// More of it is better; else less is.
+    pub higher_is_better: bool,
     /// The keys, each with its values in their order.
     pub axes: Vec<Axis>,
     /// What was found for each scheme.
@@ -52,8 +54,14 @@ pub struct Found {
     pub advised: Settings,
     /// Seeds that the search did not see.
     pub unseen_seeds: usize,
+    /// On how many of them the number is known, as all flows ended: with the start, and with the best.
+    pub known_seeds: [usize; 2],
     /// The best against the start on these; `null` where flows did not finish, or nothing was tested.
     pub difference: Option<Difference>,
+    /// Differences of settings that were tried, and of keys, are parts of the start's number.
+    pub is_relative: bool,
+    /// Numbers that may not get worse by more than is allowed, on these seeds.
+    pub limits: Vec<Limit>,
     /// The same of other numbers.
     pub others: Vec<Named>,
     /// What is known of each key, in their order.
@@ -62,6 +70,8 @@ pub struct Found {
     pub conditions: Vec<Named>,
     /// Everything that was tried, best first.
     pub tried: Vec<Tried>,
+    /// All combinations were tried, at least by short runs; else those of a pattern search.
+    pub tried_all: bool,
     /// Full runs that it cost, or as many short ones.
     pub run_equivalents: f64,
     /// Queues still rose at the end of a run.
@@ -94,8 +104,22 @@ impl From<&Apart> for Difference {
 pub struct Named {
     /// A number, or a condition.
     pub what: String,
-    /// `null` where flows did not finish.
+    /// `null` where flows did not finish, or nothing was run.
     pub difference: Option<Difference>,
+    /// Why a condition was not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_run: Option<String>,
+}
+
+/// A number that may not get worse by more than is allowed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Limit {
+    /// The number and the bound.
+    pub what: String,
+    /// The best against the start; `null` where flows did not finish.
+    pub difference: Option<Difference>,
+    /// It is within the bound, on the mean of the seeds.
+    pub is_kept: bool,
 }
 
 /// What is known of a key.
@@ -103,9 +127,10 @@ pub struct Named {
 pub struct Key {
     /// Its path.
     pub key: String,
-    /// The least and the largest value that is as good as the best.
-    pub as_good: (Value, Value),
-    /// By how much the best with this key as at the start is worse than the best; `null` where that was not tried.
+    /// The values that full runs on three seeds or more do not tell from the best: of those with an order the first and the last,
+    /// with nothing in between that is told apart.
+    pub as_good: Vec<Value>,
+    /// By how much the best with this key as at the start differs from the best; `null` where that is not known.
     pub left_alone: Option<f64>,
     /// Runs that differ only in this key are the same to the packet.
     pub does_nothing: bool,
@@ -120,7 +145,7 @@ pub struct Tried {
     pub seeds: usize,
     /// Of full runs, or of short ones.
     pub full: bool,
-    /// Mean difference from the start, a part of it for times and ratios; `null` where flows did not finish.
+    /// Mean difference from the start; `null` where flows did not finish.
     pub difference: Option<f64>,
     /// A number that may not get worse did.
     pub is_excluded: bool,
@@ -163,7 +188,9 @@ mod tests {
         assert!(read(&folder).expect("no file").is_none());
         let axes = vec![Axis { key: "switch.ecn.at".into(), values: vec!["10KB".into(), "30KB".into()] }];
         let (scenario, objective, subject) = ("s-tune".into(), "web:slowdown.p99".into(), "web slowdown p99".into());
-        let text = Tuning { scenario, objective, subject, axes, schemes: Vec::new() }.to_json().expect("written");
+        let text = Tuning { scenario, objective, subject, higher_is_better: false, axes, schemes: Vec::new() }
+            .to_json()
+            .expect("written");
         fs::write(folder.join(FILE), &text).expect("a file");
         assert_eq!(read(&folder).expect("it is whole").map(|it| it.axes[0].values.len()), Some(2));
         for changed in [text.replace("30KB", "31KB"), text[..text.len() / 2].to_owned(), "{}".into()] {

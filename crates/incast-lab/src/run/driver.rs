@@ -41,7 +41,6 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use toml::Value;
 
 /// The period at which an observer is called.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
@@ -160,16 +159,6 @@ impl Plan {
         }
         self.further.iter().filter(|run| added.contains(&run.seed) && is_open(run)).collect()
     }
-
-    /// Names of the workloads of long flows.
-    fn long_classes(&self) -> Vec<String> {
-        let workloads = self.scenario.effective.get("workload").and_then(Value::as_array).into_iter().flatten();
-        let text = |workload: &Value, key: &str| workload.get(key).and_then(Value::as_str).map(str::to_owned);
-        workloads
-            .filter(|workload| text(workload, "kind").as_deref() == Some("long"))
-            .map(|workload| text(workload, "class").unwrap_or_else(|| "long".to_owned()))
-            .collect()
-    }
 }
 
 /// Is told of the progress of runs, from several threads.
@@ -246,7 +235,7 @@ pub fn execute(
     stop: &AtomicBool,
 ) -> Result<Finished, RunError> {
     let (folder, jobs) = begin(plan, options)?;
-    let long = plan.long_classes();
+    let long = plan.scenario.long_classes();
     let host = Host::here();
     let context = context(plan, options, &folder, &long, &host);
     let mut planned: Vec<&Run> = plan.runs.iter().collect();
@@ -307,7 +296,7 @@ pub fn execute_part(
     stop: &AtomicBool,
 ) -> Result<Part, RunError> {
     let (folder, jobs) = begin(plan, options)?;
-    let long = plan.long_classes();
+    let long = plan.scenario.long_classes();
     let host = Host::here();
     // Equal runs end equally: what failed here would fail again.
     let (mut to_do, mut failures) = (Vec::new(), Vec::new());
@@ -437,7 +426,7 @@ pub fn gather(plan: &Plan, out: &Path, sources: &[PathBuf], extent: Extent) -> R
             planned.push(run);
         }
     }
-    let rows = summarise(plan, &folder, &plan.long_classes())?;
+    let rows = summarise(plan, &folder, &plan.scenario.long_classes())?;
     let further = plan.further(&claims::judge(&plan.scenario.claims, &rows), &planned);
     let wanted = match failures.is_empty() && missing.is_empty() {
         true => further.iter().map(|run| run.folder.clone()).collect(),

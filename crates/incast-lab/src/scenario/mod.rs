@@ -124,6 +124,17 @@ impl Scenario {
         Self::parse_points(source, sets, form, None)
     }
 
+    /// Names of the workloads of long flows.
+    pub fn long_classes(&self) -> Vec<String> {
+        let workloads = self.effective.get("workload").and_then(toml::Value::as_array).into_iter().flatten();
+        let text =
+            |workload: &toml::Value, key: &str| workload.get(key).and_then(toml::Value::as_str).map(str::to_owned);
+        workloads
+            .filter(|workload| text(workload, "kind").as_deref() == Some("long"))
+            .map(|workload| text(workload, "class").unwrap_or_else(|| "long".to_owned()))
+            .collect()
+    }
+
     /// The same with more values changed, without the grid points that cannot be simulated; and why each of these cannot.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
 //! What a search says: the settings, how sure it is of them, and what else they change.
 
 use super::{
+    Within,
     axis::Axis,
     conditions::Condition,
     search::{Found, Length, MOST_SEEDS, Problem, Settings, Standing, Trials},
-    trials::Runs,
+    trials::{Runs, as_part},
 };
 use crate::{
     atomic,
@@ -21,7 +22,13 @@ use crate::{
     scenario::{Column, safe},
     text,
 };
-use std::{fmt::Write as _, io::Write as _, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
 
 /// What was found for all schemes.
 #[derive(Debug)]
@@ -53,8 +60,12 @@ pub struct SchemeAdvice {
     pub apart: Option<Apart>,
     /// The same of numbers beside it.
     pub others: Vec<(String, Option<Apart>)>,
+    /// Numbers that may not get worse by more than is allowed, on the same seeds.
+    pub limits: Vec<Limit>,
     /// Seeds of that.
     pub unseen: usize,
+    /// Of how many of them the number is known, at the start and of what was found.
+    pub known: [usize; 2],
     /// Of each key: the values that cannot be told from the best or lie within what does not count, and what it costs to
     /// leave the key as it is.
     pub keys: Vec<KeyAdvice>,
@@ -64,8 +75,14 @@ pub struct SchemeAdvice {
     pub tried: Vec<Standing>,
     /// Run-equivalents, those of unseen seeds included.
     pub spent: f64,
+    /// What was found is worse on average on those of these seeds on which both are known.
+    is_worse_in_common: bool,
     /// It was interrupted.
     pub is_stopped: bool,
+    /// The search and the test were not.
+    pub is_tested: bool,
+    /// Everything was tried, at least by short runs; else what the search came upon.
+    pub is_exhaustive: bool,
     /// Queues still rose at the end of a run of the start or of the best.
     pub is_too_short: bool,
     /// The user's scenario with what is advised, every value spelled out.
@@ -74,27 +91,48 @@ pub struct SchemeAdvice {
     indifferent: f64,
     /// More is better.
     is_high: bool,
+    /// What differences are parts of where the number has no logarithm; `None` where it is 0.
+    base: Option<f64>,
+}
+
+/// A number that may not get worse by more than is allowed.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    /// `background slowdown p99 at most +10%`.
+    pub what: String,
+    /// What was found against the start; `None` where that is unknown.
+    pub apart: Option<Apart>,
+    /// It is within the limit, on the mean of the seeds.
+    pub is_kept: bool,
 }
 
 /// What is said of a key.
 #[derive(Clone, Debug)]
 pub struct KeyAdvice {
-    /// Places on its axis, the first and the last that are as good.
-    pub as_good: (usize, usize),
-    /// By which part the best with this key as at the start is worse than the best; `None` where that is not known.
+    /// Places on its axis, the first and the last that full runs on three seeds of the search or more do not tell from the best,
+    /// or only by what does not count; of values without an order those that are so, the best among them.
+    pub as_good: Vec<usize>,
+    /// By which part the best with this key as at the start differs from the best; `None` where that is not known.
     pub left_alone: Option<f64>,
     /// Runs that differ only in this key are the same to the packet.
     pub does_nothing: bool,
 }
 
 impl SchemeAdvice {
-    /// What was found is told from the start, and better, on the seeds that the search did not see.
+    /// What was found is told from the start, and better, on the seeds that the search did not see, or its flows finish on all
+    /// of them and those of the start do not; and no limit is broken.
     pub fn helps(&self) -> bool {
         let is_better = |apart: &Apart| {
             let Interval(low, high) = apart.interval;
             if self.is_high { low > 0.0 } else { high < 0.0 }
         };
-        self.best != self.start && self.apart.as_ref().is_some_and(is_better)
+        let is_better = self.apart.as_ref().is_some_and(is_better) || self.finishes_more();
+        self.best != self.start && is_better && self.limits.iter().all(|limit| limit.is_kept)
+    }
+
+    /// The number is known on all seeds, as all flows end, and with the start it is not.
+    fn finishes_more(&self) -> bool {
+        self.unseen > 0 && self.known[1] == self.unseen && self.known[0] < self.unseen && !self.is_worse_in_common
     }
 
     /// It helps, by less than what counts.
@@ -111,72 +149,109 @@ pub fn settings(axes: &[Axis], settings: &Settings) -> String {
 }
 
 /// What follows from a search.
-pub fn of(problem: &Problem<'_>, found: &Found, runs: &Runs<'_>, unseen: usize, is_stopped: bool) -> SchemeAdvice {
+pub fn of(
+    problem: &Problem<'_>,
+    found: &Found,
+    runs: &Runs<'_>,
+    (within, unseen): (&[Within], usize),
+    is_stopped: bool,
+) -> SchemeAdvice {
     let (start, best) = (&problem.start, &found.best);
-    let values = |settings: &Settings, place: usize| -> Option<Vec<f64>> {
+    let known = |settings: &Settings, place: usize| -> Vec<f64> {
         let of = |seed| runs.measured(settings, Length::Full, MOST_SEEDS + seed)?.values[place];
-        (0..unseen).map(of).collect()
+        (0..unseen).filter_map(of).collect()
     };
+    let values = |settings: &Settings, place: usize| Some(known(settings, place)).filter(|all| all.len() == unseen);
     let apart = |place: usize, metric: &Metric| {
         let (start, best) = values(start, place).zip(values(best, place))?;
         Pairs::new(metric, [&start[..], &best[..]].into_iter()).apart("", &best, &start)
     };
     let columns = runs.columns();
-    let others = columns.iter().enumerate().skip(1).filter(|(place, (_, metric))| {
-        metric.has_bound() && place <= &problem.allowed.len()
-            || runs.measured(start, Length::Full, 0).is_some_and(|it| it.values[*place].is_some())
-    });
+    let limit = |(index, within): (usize, &Within)| {
+        let ((column, metric), place) = (&columns[1 + index], 1 + index);
+        let is_high = metric.better == Better::High;
+        let apart = apart(place, metric);
+        let is_kept = match &apart {
+            Some(apart) if is_high => apart.difference >= -within.worse,
+            Some(apart) => apart.difference <= within.worse,
+            // What the start does not finish is not held against others.
+            None => values(start, place).is_none(),
+        };
+        let bound =
+            format!("{}{}%", if is_high { "at least -" } else { "at most +" }, text::significant(within.worse * 100.0));
+        Limit { what: format!("{} {bound}", subject_heading(&column.class, metric)), apart, is_kept }
+    };
+    let others = columns
+        .iter()
+        .enumerate()
+        .skip(1 + within.len())
+        .filter(|(place, _)| runs.measured(start, Length::Full, 0).is_some_and(|it| it.values[*place].is_some()));
     let others = others.map(|(place, (column, metric))| (subject_heading(&column.class, metric), apart(place, metric)));
-    let tested = if best == start { 0.0 } else { 2.0 * unseen as f64 };
+    let is_tested = !is_stopped && best != start;
+    let of_unseen =
+        |settings: &Settings, seed| runs.outcome(&(settings.clone(), Length::Full, MOST_SEEDS + seed)).objective;
+    let in_common = (0..unseen).filter_map(|seed| Some(of_unseen(best, seed)? - of_unseen(start, seed)?));
+    let tested = if is_tested { 2.0 * unseen as f64 } else { 0.0 };
     SchemeAdvice {
         scheme: runs.scheme().to_owned(),
         start: start.clone(),
         best: best.clone(),
         apart: apart(0, columns[0].1),
-        others: if best == start { Vec::new() } else { others.collect() },
-        unseen,
+        others: if is_tested { others.collect() } else { Vec::new() },
+        limits: if is_tested { within.iter().enumerate().map(limit).collect() } else { Vec::new() },
+        unseen: if is_tested { unseen } else { 0 },
+        known: [start, best].map(|it| known(it, 0).len()),
         keys: (0..problem.axes.len()).map(|key| of_key(problem, found, runs, key)).collect(),
         conditions: Vec::new(),
         tried: found.tried.clone(),
         spent: found.spent + tested,
+        is_worse_in_common: in_common.sum::<f64>() > 0.0,
         is_stopped,
+        is_tested: !is_stopped,
+        is_exhaustive: found.is_exhaustive,
         is_too_short: [start, best].into_iter().any(|it| runs.is_too_short(it)),
         scenario: runs.effective(best),
         indifferent: runs.indifferent(),
         is_high: columns[0].1.better == Better::High,
+        base: runs.base(0),
     }
 }
 
-/// The objective of settings minus that of others, in the seeds of the search that both have.
-fn differences(runs: &Runs<'_>, a: &Settings, b: &Settings, length: Length) -> Vec<f64> {
-    let of = |settings: &Settings, seed| runs.outcome(&(settings.clone(), length, seed)).objective;
+/// The objective of settings minus that of others, in full runs of the seeds of the search that both have.
+fn differences(runs: &Runs<'_>, a: &Settings, b: &Settings) -> Vec<f64> {
+    let of = |settings: &Settings, seed| runs.outcome(&(settings.clone(), Length::Full, seed)).objective;
     (0..MOST_SEEDS).filter_map(|seed| Some(of(a, seed)? - of(b, seed)?)).collect()
 }
 
-/// The same as a mean, of full runs where both have them, and of how many seeds.
-fn difference(runs: &Runs<'_>, a: &Settings, b: &Settings) -> Option<(f64, Vec<f64>)> {
-    let all = [Length::Full, Length::Short].map(|length| differences(runs, a, b, length));
-    let own = all.into_iter().find(|own| !own.is_empty())?;
-    Some((own.iter().sum::<f64>() / own.len() as f64, own))
-}
-
+/// What is known of a key by the settings that full runs on enough seeds have tried.
 fn of_key(problem: &Problem<'_>, found: &Found, runs: &Runs<'_>, key: usize) -> KeyAdvice {
     let best = &found.best;
-    let mut as_good = (best[key], best[key]);
+    let is_known = |it: &&Standing| it.excess == 0.0 && it.length == Length::Full && it.score.is_some();
+    let mut as_good: BTreeMap<usize, bool> = BTreeMap::from([(best[key], true)]);
     let mut left_alone: Option<f64> = None;
-    for it in found.tried.iter().filter(|it| it.excess == 0.0 && it.score.is_some()) {
-        let Some((mean, own)) = difference(runs, &it.settings, best) else { continue };
-        let all: Vec<Option<f64>> = own.iter().copied().map(Some).collect();
-        let is_open = own.len() >= LEAST_SEEDS && confidence(&all).is_some_and(|it| it.contains(0.0));
-        if mean <= problem.indifferent || is_open {
-            as_good = (as_good.0.min(it.settings[key]), as_good.1.max(it.settings[key]));
+    for it in found.tried.iter().filter(is_known) {
+        let own = differences(runs, &it.settings, best);
+        if own.len() < LEAST_SEEDS {
+            continue;
         }
+        let mean = own.iter().sum::<f64>() / own.len() as f64;
+        let all: Vec<Option<f64>> = own.iter().copied().map(Some).collect();
+        let is_as_good = mean <= problem.indifferent || confidence(&all).is_some_and(|it| it.contains(0.0));
+        *as_good.entry(it.settings[key]).or_default() |= is_as_good;
         if it.settings[key] == problem.start[key] {
             left_alone = Some(left_alone.map_or(mean, |least| least.min(mean)));
         }
     }
-    let left_alone = left_alone.map(|least| part(runs.columns()[0].1, least));
-    KeyAdvice { as_good, left_alone, does_nothing: does_nothing(found, runs, key) }
+    let good = if problem.axes[key].is_ordered {
+        // As far as nothing in between is told apart.
+        let up = as_good.range(best[key]..).take_while(|(_, is)| **is).last();
+        let down = as_good.range(..=best[key]).rev().take_while(|(_, is)| **is).last();
+        down.into_iter().chain(up).map(|(place, _)| *place).collect()
+    } else {
+        as_good.iter().filter(|(_, is)| **is).map(|(place, _)| *place).collect()
+    };
+    let left_alone = left_alone.map(|least| as_part(runs.columns()[0].1, runs.base(0), least));
+    KeyAdvice { as_good: good, left_alone, does_nothing: does_nothing(found, runs, key) }
 }
 
 /// All runs that differ in this key alone are the same to the packet.
@@ -189,7 +264,10 @@ fn does_nothing(found: &Found, runs: &Runs<'_>, key: usize) -> bool {
                 continue;
             }
             for length in [Length::Full, Length::Short] {
-                let digest = |it: &Standing| Some(&runs.measured(&it.settings, length, 0)?.digest);
+                let digest = |it: &Standing| {
+                    let digest = &runs.measured(&it.settings, length, 0)?.digest;
+                    (!digest.is_empty()).then_some(digest)
+                };
                 let Some((a, b)) = digest(one).zip(digest(other)) else { continue };
                 if a != b {
                     return false;
@@ -222,9 +300,10 @@ impl Advice {
     fn sentences(&self, scheme: &SchemeAdvice, subject: &str) -> Vec<String> {
         let mut said = vec![format!("from: {}", settings(&self.axes, &scheme.start))];
         let spent = text::significant(scheme.spent);
-        if scheme.is_stopped {
+        let goes_on = "the same command with --resume goes on";
+        if !scheme.is_tested {
             said.push(format!("so far: {}", settings(&self.axes, &scheme.best)));
-            said.push(format!("interrupted after {spent} run-equivalents; the same command with --resume goes on"));
+            said.push(format!("interrupted after {spent} run-equivalents; {goes_on}"));
             return said;
         }
         if !scheme.helps() {
@@ -233,12 +312,23 @@ impl Advice {
         if scheme.best != scheme.start {
             let what = if scheme.helps() { "set" } else { "best in the search" };
             said.push(format!("{what}: {}", settings(&self.axes, &scheme.best)));
-            let difference = in_words(scheme.apart.as_ref());
+            let difference = match (&scheme.apart, scheme.known) {
+                (None, [start, best]) => {
+                    let unseen = scheme.unseen;
+                    format!("known on {best} of {unseen}, with the start on {start}, as flows did not finish")
+                }
+                (apart, _) => in_words(apart.as_ref()),
+            };
             let little = if scheme.helps_little() { ", which is less than what counts" } else { "" };
             said.push(format!(
                 "{subject} on {} seeds that the search did not see: {difference}{little}",
                 scheme.unseen
             ));
+            let limits = scheme.limits.iter().map(|it| {
+                let kept = if it.is_kept { "kept" } else { "broken" };
+                format!("--within, {}: {kept}, {}", it.what, in_words(it.apart.as_ref()))
+            });
+            said.extend(limits);
         }
         let is_other = |(_, apart): &&(String, Option<Apart>)| {
             apart.as_ref().is_none_or(|it| it.difference != 0.0 || it.interval != Interval(0.0, 0.0))
@@ -252,15 +342,19 @@ impl Advice {
             said.push(format!("beside it: {}", others.collect::<Vec<_>>().join("; ")));
         }
         let keys = self.axes.iter().zip(&scheme.keys);
-        said.extend(keys.map(|(axis, key)| format!("{}: {}", axis.key, key.describe(axis, self.metric))));
+        said.extend(keys.map(|(axis, key)| format!("{}: {}", axis.key, key.describe(axis, self.is_relative(scheme)))));
         if !scheme.conditions.is_empty() {
-            let conditions = scheme.conditions.iter().map(|it| format!("{} {}", it.name, in_words(it.apart.as_ref())));
+            let conditions = scheme.conditions.iter().map(Condition::text);
             said.push(format!("against the start elsewhere: {}", conditions.collect::<Vec<_>>().join("; ")));
+        }
+        if scheme.is_stopped {
+            said.push(format!("interrupted there; {goes_on}"));
         }
         if scheme.is_too_short {
             said.push("queues still rise at the end of the runs: longer ones may say otherwise".into());
         }
-        said.push(format!("{} settings tried, {spent} run-equivalents", scheme.tried.len()));
+        let how = if scheme.is_exhaustive { "all" } else { "of a pattern search" };
+        said.push(format!("{} settings tried, {how}, {spent} run-equivalents", scheme.tried.len()));
         said
     }
 
@@ -271,6 +365,7 @@ impl Advice {
             scenario: self.scenario.clone(),
             objective: format!("{}:{}", self.objective.class, self.objective.metric),
             subject: subject.clone(),
+            higher_is_better: self.metric.better == Better::High,
             axes: self.axes.iter().map(of_axis).collect(),
             schemes: self.schemes.iter().map(|scheme| self.found(scheme, &subject)).collect(),
         }
@@ -283,10 +378,17 @@ impl Advice {
         let named = |(what, apart): (&String, &Option<Apart>)| tuning::Named {
             what: what.clone(),
             difference: apart.as_ref().map(Into::into),
+            not_run: None,
+        };
+        let condition = |it: &Condition| tuning::Named { not_run: it.not_run.clone(), ..named((&it.name, &it.apart)) };
+        let limit = |it: &Limit| tuning::Limit {
+            what: it.what.clone(),
+            difference: it.apart.as_ref().map(Into::into),
+            is_kept: it.is_kept,
         };
         let key = |(axis, key): (&Axis, &KeyAdvice)| tuning::Key {
             key: axis.key.clone(),
-            as_good: (json(&axis.levels[key.as_good.0]), json(&axis.levels[key.as_good.1])),
+            as_good: key.as_good.iter().map(|place| json(&axis.levels[*place])).collect(),
             left_alone: key.left_alone,
             does_nothing: key.does_nothing,
         };
@@ -294,7 +396,7 @@ impl Advice {
             settings: values(&it.settings),
             seeds: it.seeds,
             full: it.length == Length::Full,
-            difference: it.score.map(|score| part(self.metric, score)),
+            difference: self.difference(scheme, it),
             is_excluded: it.excess > 0.0,
         };
         tuning::Found {
@@ -304,16 +406,29 @@ impl Advice {
             best: values(&scheme.best),
             advised: values(if scheme.helps() { &scheme.best } else { &scheme.start }),
             unseen_seeds: scheme.unseen,
+            known_seeds: scheme.known,
             difference: scheme.apart.as_ref().map(Into::into),
+            is_relative: self.is_relative(scheme),
+            limits: scheme.limits.iter().map(limit).collect(),
             others: scheme.others.iter().map(|(what, apart)| named((what, apart))).collect(),
             keys: self.axes.iter().zip(&scheme.keys).map(key).collect(),
-            conditions: scheme.conditions.iter().map(|it| named((&it.name, &it.apart))).collect(),
+            conditions: scheme.conditions.iter().map(condition).collect(),
             tried: scheme.tried.iter().map(tried).collect(),
+            tried_all: scheme.is_exhaustive,
             run_equivalents: scheme.spent,
             too_short: scheme.is_too_short,
             interrupted: scheme.is_stopped,
             said: self.sentences(scheme, subject),
         }
+    }
+
+    /// Differences of settings that were tried are parts of the start's number.
+    fn is_relative(&self, scheme: &SchemeAdvice) -> bool {
+        self.metric.is_logarithmic() || scheme.base.is_some()
+    }
+
+    fn difference(&self, scheme: &SchemeAdvice, it: &Standing) -> Option<f64> {
+        it.difference.map(|difference| as_part(self.metric, scheme.base, difference))
     }
 
     /// Every setting that was tried, best first, with its mean difference from the start.
@@ -323,11 +438,8 @@ impl Advice {
             let _ = writeln!(text, "{}: settings, full runs or short ones, difference from the start", scheme.scheme);
             for it in &scheme.tried {
                 let kind = if it.length == Length::Full { "full" } else { "short" };
-                let difference = match it.score {
-                    None => "unknown".to_owned(),
-                    Some(score) if self.metric.is_logarithmic() => format!("{:+.1}%", part(self.metric, score) * 100.0),
-                    Some(score) => format!("{score:+}"),
-                };
+                let difference = self.difference(scheme, it);
+                let difference = difference.map_or("unknown".to_owned(), |it| signed(it, self.is_relative(scheme)));
                 let over = if it.excess > 0.0 { ", not within" } else { "" };
                 let seeds = it.seeds;
                 let _ = writeln!(text, "  {}: {seeds} {kind}, {difference}{over}", settings(&self.axes, &it.settings));
@@ -337,22 +449,57 @@ impl Advice {
     }
 
     /// Writes the scenario of each scheme of which something was found, with the values that were: `tuned.toml`, or of
-    /// several schemes `tuned-SCHEME.toml`. Where they are.
+    /// several schemes `tuned-SCHEME.toml`. What an earlier search wrote is removed. Where they are.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn write_scenarios(&self) -> Result<Vec<PathBuf>, RunError> {
+        let named = |index: usize| -> String {
+            let own = safe(&self.schemes[index].scheme);
+            // What differs only in characters that a file's name may not have.
+            let is_taken = self.schemes[..index].iter().any(|other| safe(&other.scheme) == own);
+            if is_taken { format!("tuned-{own}-{index}.toml") } else { format!("tuned-{own}.toml") }
+        };
+        for index in 0..self.schemes.len() {
+            for name in ["tuned.toml".to_owned(), named(index)] {
+                let path = self.folder.join(name);
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(RunError::files(&path)(error)),
+                    _ => {}
+                }
+            }
+        }
         let mut paths = Vec::new();
-        for scheme in self.schemes.iter().filter(|scheme| scheme.helps()) {
-            let Some(table) = &scheme.scenario else { continue };
-            let of = if self.schemes.len() == 1 { String::new() } else { format!("-{}", safe(&scheme.scheme)) };
-            let path = self.folder.join(format!("tuned{of}.toml"));
+        for (index, scheme) in self.schemes.iter().enumerate().filter(|(_, scheme)| scheme.helps()) {
+            let Some(mut table) = scheme.scenario.clone() else { continue };
+            table.iter_mut().try_for_each(|(_, value)| self.keep_files(value))?;
+            let name = if self.schemes.len() == 1 { "tuned.toml".to_owned() } else { named(index) };
+            let path = self.folder.join(name);
             // A table of texts and finite numbers is always TOML.
-            let text = toml::to_string(table).unwrap_or_default();
+            let text = toml::to_string(&table).unwrap_or_default();
             atomic::write(&path, |file| file.write_all(text.as_bytes())).map_err(RunError::files(&path))?;
             paths.push(path);
         }
         Ok(paths)
+    }
+
+    /// Copies files of bundled scenarios, which are gone when the program ends, beside the scenario that names them.
+    fn keep_files(&self, value: &mut toml::Value) -> Result<(), RunError> {
+        match value {
+            toml::Value::String(text) => {
+                let path = Path::new(text.as_str());
+                let is_gone = path.starts_with(std::env::temp_dir()) && path.is_file();
+                if let Some(name) = path.file_name().filter(|_| is_gone) {
+                    let name = name.to_string_lossy().into_owned();
+                    fs::copy(path, self.folder.join(&name)).map_err(RunError::files(path))?;
+                    *text = name;
+                }
+                Ok(())
+            }
+            toml::Value::Array(values) => values.iter_mut().try_for_each(|value| self.keep_files(value)),
+            toml::Value::Table(table) => table.iter_mut().try_for_each(|(_, value)| self.keep_files(value)),
+            _ => Ok(()),
+        }
     }
 
     /// Writes `tune.json`.
@@ -368,33 +515,36 @@ impl Advice {
 }
 
 impl KeyAdvice {
-    fn describe(&self, axis: &Axis, metric: &Metric) -> String {
+    fn describe(&self, axis: &Axis, is_relative: bool) -> String {
         if self.does_nothing {
             return "changes nothing: all runs that differ in it alone are the same to the packet".into();
         }
         let value = |place: usize| text::toml(&axis.levels[place]);
-        let (first, last) = self.as_good;
-        let range = match (axis.is_ordered, first == last) {
-            (true, false) => format!("{} to {} are as good", value(first), value(last)),
-            (false, false) => "other values are as good".to_owned(),
-            (_, true) => "no other value that was tried is as good".to_owned(),
+        let range = match &self.as_good[..] {
+            [] | [_] => "no other value that was run long enough is as good".to_owned(),
+            [first, last] if axis.is_ordered && first == last => {
+                "no other value that was run long enough is as good".to_owned()
+            }
+            [first, last] if axis.is_ordered => format!("{} to {} are as good", value(*first), value(*last)),
+            all => format!("{} are as good", all.iter().map(|it| value(*it)).collect::<Vec<_>>().join(", ")),
         };
         let alone = match self.left_alone {
-            None => "left as it is: not tried".to_owned(),
-            Some(part) if metric.is_logarithmic() => format!("left as it is: {:+.1}%", part * 100.0),
-            Some(by) => format!("left as it is: {by:+}"),
+            None => "left as it is: not known".to_owned(),
+            Some(by) => format!("left as it is: {}", signed(by, is_relative)),
         };
         format!("{range}; {alone}")
     }
 }
 
-fn in_words(apart: Option<&Apart>) -> String {
-    apart.map_or_else(|| "unknown, as flows did not finish".to_owned(), Apart::text)
+/// A difference with its sign.
+fn signed(difference: f64, is_relative: bool) -> String {
+    // No zero is negative.
+    let difference = if difference.abs() < 5e-4 && is_relative { 0.0 } else { difference };
+    if is_relative { format!("{:+.1}%", difference * 100.0) } else { format!("{difference:+}") }
 }
 
-/// A difference on the scale of outcomes as a part, where that is a logarithm.
-fn part(metric: &Metric, difference: f64) -> f64 {
-    if metric.is_logarithmic() { libm::expm1(difference) } else { difference }
+fn in_words(apart: Option<&Apart>) -> String {
+    apart.map_or_else(|| "unknown, as flows did not finish".to_owned(), Apart::text)
 }
 
 fn json(value: &toml::Value) -> serde_json::Value {
@@ -403,4 +553,67 @@ fn json(value: &toml::Value) -> serde_json::Value {
 
 fn of_axis(axis: &Axis) -> tuning::Axis {
     tuning::Axis { key: axis.key.clone(), values: axis.levels.iter().map(json).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn advice() -> SchemeAdvice {
+        SchemeAdvice {
+            scheme: "dctcp".into(),
+            start: vec![0],
+            best: vec![1],
+            apart: Some(apart(-0.2, -0.3, -0.1)),
+            others: Vec::new(),
+            limits: Vec::new(),
+            unseen: 3,
+            known: [3, 3],
+            keys: Vec::new(),
+            conditions: Vec::new(),
+            tried: Vec::new(),
+            spent: 20.0,
+            is_worse_in_common: false,
+            is_stopped: false,
+            is_tested: true,
+            is_exhaustive: true,
+            is_too_short: false,
+            scenario: None,
+            indifferent: 0.02,
+            is_high: false,
+            base: Some(1.0),
+        }
+    }
+
+    fn apart(difference: f64, low: f64, high: f64) -> Apart {
+        Apart { scheme: String::new(), difference, interval: Interval(low, high), is_relative: true }
+    }
+
+    #[test]
+    fn what_is_told_apart_on_unseen_seeds_helps_where_no_limit_is_broken() {
+        assert!(advice().helps());
+        assert!(!SchemeAdvice { apart: Some(apart(-0.2, -0.5, 0.1)), ..advice() }.helps(), "it may be none");
+        assert!(!SchemeAdvice { is_high: true, ..advice() }.helps(), "more is better");
+        let limit = |is_kept| vec![Limit { what: String::new(), apart: Some(apart(0.2, 0.1, 0.3)), is_kept }];
+        assert!(SchemeAdvice { limits: limit(true), ..advice() }.helps());
+        assert!(!SchemeAdvice { limits: limit(false), ..advice() }.helps());
+    }
+
+    #[test]
+    fn flows_that_finish_are_a_help_where_those_of_the_start_do_not() {
+        let unfinished = SchemeAdvice { apart: None, known: [1, 3], ..advice() };
+        assert!(unfinished.helps());
+        assert!(!SchemeAdvice { known: [1, 2], ..unfinished.clone() }.helps(), "nor do its own");
+        assert!(!SchemeAdvice { is_worse_in_common: true, ..unfinished }.helps());
+    }
+
+    #[test]
+    fn differences_have_the_sign_of_the_number() {
+        let [goodput, slowdown] = ["goodput_gbps", "slowdown.p99"].map(|name| crate::metrics::find(name).expect(name));
+        // On the scale of outcomes less is better.
+        assert_eq!(as_part(goodput, Some(20.0), -5.0), 0.25);
+        assert_eq!(as_part(goodput, None, -5.0), 5.0);
+        assert!((as_part(slowdown, None, libm::log(1.5)) - 0.5).abs() < 1e-12);
+        assert_eq!((signed(-1e-5, true).as_str(), signed(0.25, true).as_str()), ("+0.0%", "+25.0%"));
+    }
 }

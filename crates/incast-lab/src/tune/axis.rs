@@ -1,5 +1,6 @@
 //! A key that is tuned, and the values that are tried.
 
+use crate::scenario::tree::path;
 use incast_units::{Bytes, Rate, Time};
 use std::str::FromStr;
 use toml::Value;
@@ -46,7 +47,7 @@ enum Unit {
 pub struct Axis {
     /// Path of the key.
     pub key: String,
-    /// The values, smallest first; what is no number in the order of the list.
+    /// The values, smallest first; what are no numbers of one unit in the order of the list.
     pub levels: Vec<Value>,
     /// They have an order, so that some are neighbours.
     pub is_ordered: bool,
@@ -62,8 +63,9 @@ impl FromStr for Over {
             return Err(expected.into());
         }
         let values = match values.split_once("..") {
-            Some((low, high)) => range(low.trim(), high.trim())?,
-            None => Values::List(list(values)?),
+            // Names of files may have dots, too.
+            Some((low, high)) if !values.contains(',') => range(low.trim(), high.trim())?,
+            _ => Values::List(list(values)?),
         };
         Ok(Self { key, values })
     }
@@ -73,8 +75,12 @@ impl FromStr for Over {
 fn list(text: &str) -> Result<Vec<Value>, String> {
     let value = |text: &str| plain(&format!("[{text}]")).unwrap_or_else(|| vec![Value::String(text.to_owned())]);
     let all = plain(&format!("[{text}]")).unwrap_or_else(|| text.split(',').map(str::trim).flat_map(value).collect());
+    several(all)
+}
+
+fn several(all: Vec<Value>) -> Result<Vec<Value>, String> {
     for (index, one) in all.iter().enumerate() {
-        if all[..index].contains(one) {
+        if all[..index].iter().any(|other| same(other, one)) {
             return Err(format!("{one} is there twice"));
         }
     }
@@ -132,6 +138,14 @@ fn number(text: &str) -> Option<(f64, &str)> {
 }
 
 impl Over {
+    /// A key with these values.
+    ///
+    /// # Errors
+    /// There are fewer than two, or one is there twice.
+    pub fn listed(key: &str, values: Vec<Value>) -> Result<Self, String> {
+        Ok(Self { key: key.to_owned(), values: Values::List(several(values)?) })
+    }
+
     /// The values, of one of `keys` keys, with that from which the search starts among them.
     pub fn axis(&self, keys: usize, start: &Value) -> Axis {
         let levels = match &self.values {
@@ -147,9 +161,11 @@ impl Over {
 
 impl Axis {
     fn sorted(mut self) -> Self {
-        self.is_ordered = self.levels.iter().all(|level| magnitude(level).is_some());
+        let measures: Option<Vec<(f64, Unit)>> = self.levels.iter().map(measure).collect();
+        self.is_ordered = measures.is_some_and(|all| all.windows(2).all(|pair| pair[0].1 == pair[1].1));
         if self.is_ordered {
-            self.levels.sort_by(|a, b| magnitude(a).unwrap_or(0.0).total_cmp(&magnitude(b).unwrap_or(0.0)));
+            let number = |level: &Value| measure(level).map_or(0.0, |(number, _)| number);
+            self.levels.sort_by(|a, b| number(a).total_cmp(&number(b)));
         }
         self
     }
@@ -206,33 +222,41 @@ impl Unit {
     }
 }
 
-/// What orders values: numbers, also those with units.
-fn magnitude(value: &Value) -> Option<f64> {
+/// What orders values of one unit: numbers, also those with units. The unit is that of the number.
+fn measure(value: &Value) -> Option<(f64, Unit)> {
     match value {
-        Value::Integer(number) => Some(*number as f64),
-        Value::Float(number) => Some(*number),
+        Value::Integer(number) => Some((*number as f64, Unit::Real)),
+        Value::Float(number) => Some((*number, Unit::Real)),
         Value::String(text) => {
             let units = [
-                text.parse::<Bytes>().ok().map(|it| it.get() as f64),
-                text.parse::<Time>().ok().map(|it| it.ps() as f64),
-                text.parse::<Rate>().ok().map(|it| it.bps() as f64),
+                text.parse::<Bytes>().ok().map(|it| (it.get() as f64, Unit::Bytes)),
+                text.parse::<Time>().ok().map(|it| (it.ps() as f64, Unit::Time)),
+                text.parse::<Rate>().ok().map(|it| (it.bps() as f64, Unit::Rate)),
             ];
-            units.into_iter().flatten().next().or_else(|| number(text).map(|(number, _)| number))
+            let own = || number(text).map(|(number, unit)| (number, Unit::Suffix(unit.to_owned())));
+            units.into_iter().flatten().next().or_else(own)
         }
         _ => None,
     }
 }
 
-/// Equal as numbers, with one unit, or as they are written.
+/// Two paths are one, however they are quoted.
+pub fn is_same_key(a: &str, b: &str) -> bool {
+    steps(a) == steps(b)
+}
+
+/// Two paths are one, or one lies within the other.
+pub fn overlap(a: &str, b: &str) -> bool {
+    steps(a).iter().zip(&steps(b)).all(|(a, b)| a == b)
+}
+
+fn steps(path: &str) -> Vec<String> {
+    path::split(path).unwrap_or_else(|_| vec![path.to_owned()])
+}
+
+/// Equal as numbers of one unit, or as they are written.
 pub fn same(a: &Value, b: &Value) -> bool {
-    let unit = |value: &Value| value.as_str().and_then(number).map(|(_, unit)| unit.to_owned());
-    let is_text = |value: &Value| value.is_str();
-    let has_units = |text: &Value| {
-        let text = text.as_str().unwrap_or_default();
-        text.parse::<Bytes>().is_ok() || text.parse::<Time>().is_ok() || text.parse::<Rate>().is_ok()
-    };
-    let is_alike = is_text(a) == is_text(b) && (unit(a) == unit(b) || has_units(a) && has_units(b));
-    a == b || is_alike && magnitude(a).zip(magnitude(b)).is_some_and(|(a, b)| a == b)
+    a == b || measure(a).zip(measure(b)).is_some_and(|(a, b)| a == b)
 }
 
 #[cfg(test)]
@@ -262,6 +286,11 @@ mod tests {
         assert_eq!(levels("k=true,false", 1, true), ["true", "false"]);
         assert_eq!(levels("k=\"off\", \"a,b\"", 1, "off"), ["off", "a,b"]);
         assert_eq!(levels("k=3,1,2", 1, 2), ["1", "2", "3"]);
+        assert_eq!(levels("k=../a.csv,../b.csv", 1, "../a.csv"), ["../a.csv", "../b.csv"]);
+        let is_ordered =
+            |text: &str, start: &str| text.parse::<Over>().expect("a list").axis(1, &start.into()).is_ordered;
+        assert!(is_ordered("k=1MB,30KB,65KB", "30KB") && is_ordered("k=0.5bdp,0.1bdp", "0.1bdp"));
+        assert!(!is_ordered("k=0.5bdp,30KB", "30KB"), "which of the two is more depends on the fabric");
         let tables = levels("k={kind=\"step\",at=\"10KB\"},{kind=\"step\",at=\"20KB\"}", 1, "off");
         assert_eq!(tables.len(), 3);
     }

@@ -1,7 +1,7 @@
 //! What was found, and the start, where load, buffer and round trip are a little different.
 
 use super::{
-    Advice, Question,
+    Advice, Question, axis,
     search::Settings,
     trials::{self, Space},
     value,
@@ -14,6 +14,7 @@ use crate::{
     },
     run::{Observer, Options, Plan, RunError, execute, folder::Existing, only::Only},
     scenario::safe,
+    text,
 };
 use incast_units::{Bytes, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,8 +35,22 @@ pub const fn most_runs() -> usize {
 pub struct Condition {
     /// `load −20%`.
     pub name: String,
-    /// What was found against the start there; `None` where flows did not finish.
+    /// What was found against the start there; `None` where flows did not finish, or nothing was run.
     pub apart: Option<Apart>,
+    /// Why nothing was run.
+    pub not_run: Option<String>,
+}
+
+impl Condition {
+    /// In words.
+    pub fn text(&self) -> String {
+        let said = match (&self.not_run, &self.apart) {
+            (Some(why), _) => format!("not run, as {why}"),
+            (None, Some(apart)) => apart.text(),
+            (None, None) => "unknown, as flows did not finish".to_owned(),
+        };
+        format!("{} {said}", self.name)
+    }
 }
 
 /// Runs them and puts them into the advice: each scheme of which something was found.
@@ -75,7 +90,7 @@ fn of_scheme(
     let Some(run) = space.run_of(scheme, settings[0]) else { return Ok(Vec::new()) };
     let effective = run.effective();
     let name = &space.schemes[scheme];
-    let is_tuned = |key: &str| space.axes.iter().any(|axis| axis.key == key);
+    let is_tuned = |key: &str| space.axes.iter().any(|axis| axis::overlap(&axis.key, key));
     // Settings change together: a grid would have all combinations.
     let values = |index: usize| settings.iter().map(move |places| space.axes[index].levels[places[index]].clone());
     let both: Table = (0..space.axes.len())
@@ -83,21 +98,35 @@ fn of_scheme(
         .collect();
     let mut all = Vec::new();
     for kind in KINDS {
-        let keys: Vec<(String, Value)> =
-            keys(&effective, name, kind).into_iter().filter(|(key, _)| !is_tuned(key)).collect();
+        let (tuned, keys): (Vec<_>, Vec<_>) =
+            keys(&effective, name, kind).into_iter().partition(|(key, _)| is_tuned(key));
         for factor in [1.0 - question.vary, 1.0 + question.vary] {
+            let change = (factor - 1.0) * 100.0;
+            let in_bdp =
+                if kind == "round trip" && depends_on_delay(space) { ", thresholds in bdp with it," } else { "" };
+            let condition =
+                Condition { name: format!("{kind} {}%{in_bdp}", signed(change)), apart: None, not_run: None };
+            let not_run = |why: &str| Condition { not_run: Some(why.to_owned()), ..condition.clone() };
             let changed =
                 keys.iter().map(|(key, now)| Some((key.clone(), Value::Array(vec![scaled(key, now, factor)?]))));
-            let Some(grid) = changed.collect::<Option<Table>>().filter(|grid| !grid.is_empty()) else { continue };
+            let Some(grid) = changed.collect::<Option<Table>>().filter(|grid| !grid.is_empty()) else {
+                let why = if tuned.is_empty() { "the scenario does not say it by one number" } else { "it is tuned" };
+                all.push(not_run(why));
+                continue;
+            };
             let (scenario, refused) = match trials::regrid(question, &space.sets, &grid, std::slice::from_ref(&both)) {
                 // A load above what is possible, a buffer below what is reserved.
-                Err(error) if error.is_bad_input() => continue,
+                Err(error) if error.is_bad_input() => {
+                    all.push(not_run("it is not possible"));
+                    continue;
+                }
                 made => made?,
             };
             if !refused.is_empty() {
+                all.push(not_run("it is not possible"));
                 continue;
             }
-            let percent = (factor * 100.0).round();
+            let percent = text::significant(factor * 100.0);
             let kind_safe = kind.replace(' ', "-");
             let mut scenario = scenario.renamed(&format!("{}-{}-{kind_safe}-{percent}", space.name(), safe(name)));
             scenario.seeds = space.unseen()[..SEEDS].to_vec();
@@ -117,8 +146,7 @@ fn of_scheme(
                 let metric = metrics::find(&question.objective.metric)?;
                 Pairs::new(metric, [&start[..], &best[..]].into_iter()).apart(name, &best, &start)
             });
-            let change = (factor - 1.0) * 100.0;
-            all.push(Condition { name: format!("{kind} {change:+.0}%"), apart });
+            all.push(Condition { apart, ..condition });
         }
     }
     Ok(all)
@@ -139,6 +167,17 @@ fn objective(
     };
     let values: Vec<f64> = rows.iter().filter(is_it).map(|row| row.number(&column.metric)).collect::<Option<_>>()?;
     (values.len() == SEEDS).then_some(values)
+}
+
+/// A per cent with its sign.
+fn signed(percent: f64) -> String {
+    format!("{}{}", if percent < 0.0 { "-" } else { "+" }, text::significant(percent.abs()))
+}
+
+/// Values of a key are parts of the product of bandwidth and delay.
+fn depends_on_delay(space: &Space) -> bool {
+    let is_in_bdp = |level: &Value| level.to_string().contains("bdp");
+    space.axes.iter().any(|axis| axis.levels.iter().any(is_in_bdp))
 }
 
 /// Keys of a kind of condition that the scenario has, with their values.

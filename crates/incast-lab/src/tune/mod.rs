@@ -19,19 +19,25 @@ pub use advice::{Advice, SchemeAdvice};
 pub use axis::Over;
 
 use crate::{
-    metrics::{self, Better, Metric},
+    metrics::{self, Better, Metric, Scope},
     results::{
         row::ALL,
         verdict::{self, Terms},
     },
-    run::{Observer, Options, Plan, RunError, list::Flows, only::Only},
+    run::{
+        Observer, Options, Plan, RunError,
+        list::{self, Flows},
+        only::Only,
+    },
     scenario::{Column, Run, Scenario, tree},
+    text,
 };
 use axis::{Axis, MOST_KEYS};
-use search::{Problem, search};
-use std::{str::FromStr, sync::atomic::AtomicBool};
+use incast_sim::FlowSpec;
+use search::{Found, Problem, search};
+use std::{collections::BTreeSet, str::FromStr, sync::atomic::AtomicBool};
 use toml::{Table, Value};
-use trials::{Runs, Space};
+use trials::{Runs, ShortRuns, Space};
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -87,6 +93,9 @@ const SHORT: f64 = 0.25;
 /// Short runs that cost more of a full one are not worth it.
 const MOST_SHORT: f64 = 0.7;
 
+/// The least part by which conditions are varied: a smaller one says nothing of them.
+const LEAST_VARIED: f64 = 0.01;
+
 /// Numbers of each class that are shown beside what was asked for.
 const BESIDE: [&str; 4] = ["slowdown.p50", "slowdown.p99", "rct_us.p99", "long_flow_gbps"];
 
@@ -106,22 +115,7 @@ impl Tuning {
     /// The question has a mistake, or its scenario at all settings.
     pub fn new(question: Question) -> Result<Self, RunError> {
         let refuse = |found: String, message: String| Err(RunError::Plan { found, message });
-        let metric = judged(&question.objective, "--for")?;
-        for within in &question.within {
-            judged(&within.column, "--within")?;
-        }
-        if question.over.is_empty() || question.over.len() > MOST_KEYS {
-            return refuse("--over".into(), format!("{} keys; allowed are 1 to {MOST_KEYS}", question.over.len()));
-        }
-        for (index, over) in question.over.iter().enumerate() {
-            if question.over[..index].iter().any(|other| other.key == over.key) {
-                return refuse(format!("--over {}", over.key), "is given twice".into());
-            }
-        }
-        if question.budget < LEAST_BUDGET {
-            let message = format!("fewer than {LEAST_BUDGET} runs search nothing: the start alone has several");
-            return refuse(format!("--budget {}", question.budget), message);
-        }
+        let metric = checked(&question)?;
         let plan = Plan::new(question.scenario.clone(), Some(1), &question.only)?;
         let point = plan.runs.first().map(|run| run.grid.clone()).unwrap_or_default();
         if plan.runs.iter().any(|run| run.grid != point) {
@@ -136,7 +130,7 @@ impl Tuning {
             return refuse("--only".into(), "leaves out a scheme that is to be tuned".into());
         }
         for column in question.within.iter().map(|within| &within.column).chain([&question.objective]) {
-            has_flows(&starts[0], column)?;
+            can_be_measured(&starts[0], &question.scenario.long_classes(), column)?;
         }
         let (axes, places) = axes(&question.over, &starts)?;
         let point = point.iter().map(|(key, value)| (key.clone(), value.to_string()));
@@ -152,12 +146,12 @@ impl Tuning {
     /// Lines that say what is about to be done, and what it costs at most.
     pub fn describe(&self) -> Vec<String> {
         let axes = self.space.axes.iter().map(|axis| {
-            let levels: Vec<String> = axis.levels.iter().map(crate::text::toml).collect();
+            let levels: Vec<String> = axis.levels.iter().map(text::toml).collect();
             format!("{}: {}", axis.key, levels.join(", "))
         });
         let schemes = self.space.schemes.len() as f64;
         let searched = f64::from(self.question.budget) * schemes;
-        let cpu = |runs: f64| crate::text::significant(runs * self.space.cpu_s);
+        let cpu = |runs: f64| text::significant(runs * self.space.cpu_s);
         let mut lines: Vec<String> = axes.collect();
         let count: usize = self.space.axes.iter().map(|axis| axis.levels.len()).product();
         lines.push(format!("{count} settings, of which {} cannot be simulated", self.space.refused()));
@@ -202,37 +196,11 @@ impl Tuning {
         let columns = self.columns();
         let mut all = Vec::new();
         for scheme in 0..self.space.schemes.len() {
-            let name = self.space.schemes[scheme].clone();
-            let start = self.space.starts[scheme].clone();
-            let mut runs =
-                Runs::new(&mut self.space, scheme, (&columns, self.question.within.len()), options, observer, stop);
-            let short = runs.short_cost(&start)?;
-            let axes = runs.axes().to_vec();
-            say(&format!("{name}: searching, {}", if short.is_some() { "short runs first" } else { "by full runs" }));
-            let problem = Problem {
-                axes: &axes,
-                start: start.clone(),
-                budget,
-                short,
-                allowed: self.question.within.iter().map(|within| runs.allowed(within)).collect(),
-                indifferent: runs.indifferent_on_scale(),
-            };
-            let (found, end) = search(&problem, &mut runs);
-            let mut is_stopped = match end {
-                Some(trials::Error::Run(error)) => return Err(error),
-                Some(trials::Error::Stopped) => true,
-                None => false,
-            };
-            runs.must_exist(&start)?;
-            if !is_stopped && found.best != start {
-                say(&format!("{name}: testing {} on {held_out} other seeds", advice::settings(&axes, &found.best)));
-                match runs.unseen(&[start.clone(), found.best.clone()], held_out) {
-                    Err(trials::Error::Run(error)) => return Err(error),
-                    Err(trials::Error::Stopped) => is_stopped = true,
-                    Ok(()) => {}
-                }
-            }
-            all.push(advice::of(&problem, &found, &runs, held_out, is_stopped));
+            let (place, within) = (scheme, self.question.within.len());
+            let mut runs = Runs::new(&mut self.space, place, (&columns, within), options, observer, stop);
+            let one = search_scheme(&self.question, &mut runs, budget, held_out, say)?;
+            let is_stopped = one.is_stopped;
+            all.push(one);
             if is_stopped {
                 break;
             }
@@ -246,6 +214,8 @@ impl Tuning {
             folder: options.out.join(self.space.name()),
         };
         if self.question.vary > 0.0 && !advice.is_stopped() {
+            // What follows may be interrupted, or fail.
+            advice.write()?;
             say("varying load, buffer and round trip");
             conditions::run(&self.question, &self.space, &mut advice, options, observer, stop)?;
         }
@@ -255,9 +225,92 @@ impl Tuning {
     }
 }
 
+/// Searches for a scheme, and tests what it found.
+fn search_scheme(
+    question: &Question,
+    runs: &mut Runs<'_>,
+    budget: f64,
+    held_out: usize,
+    say: &dyn Fn(&str),
+) -> Result<SchemeAdvice, RunError> {
+    let (name, axes) = (runs.scheme().to_owned(), runs.axes().to_vec());
+    let start = runs.start().clone();
+    // What the start says decides what may be asked.
+    let mut end = runs.try_start();
+    let look = match &end {
+        Ok(()) => {
+            runs.must_exist()?;
+            runs.short_cost()
+        }
+        Err(_) => Ok(ShortRuns::default()),
+    };
+    let short = look.unwrap_or_else(|error| {
+        end = Err(error);
+        ShortRuns::default()
+    });
+    let problem = Problem {
+        axes: &axes,
+        start: start.clone(),
+        budget,
+        spent: short.wasted,
+        short: short.cost,
+        allowed: question.within.iter().map(|within| runs.allowed(within)).collect(),
+        indifferent: runs.indifferent_on_scale(),
+    };
+    let mut found = Found::nothing(&start);
+    if end.is_ok() {
+        say(&format!("{name}: searching, {}", if short.cost.is_some() { "short runs first" } else { "by full runs" }));
+        let stopped;
+        (found, stopped) = search(&problem, runs);
+        end = stopped.map_or(Ok(()), Err);
+    }
+    if end.is_ok() && found.best != start {
+        say(&format!("{name}: testing {} on {held_out} other seeds", advice::settings(&axes, &found.best)));
+        end = runs.unseen(&[start, found.best.clone()], held_out);
+    }
+    match end {
+        Err(trials::Error::Run(error)) => Err(error),
+        end => Ok(advice::of(&problem, &found, runs, (&question.within, held_out), end.is_err())),
+    }
+}
+
 /// Seeds for the test.
 fn held_out(budget: u32) -> usize {
     ((f64::from(budget) * HELD_OUT / 2.0).round() as usize).clamp(LEAST_HELD_OUT, MOST_HELD_OUT)
+}
+
+/// What is wrong with a question in itself; else its metric.
+fn checked(question: &Question) -> Result<&'static Metric, RunError> {
+    let refuse = |found: String, message: String| Err(RunError::Plan { found, message });
+    let metric = judged(&question.objective, "--for")?;
+    for (index, within) in question.within.iter().enumerate() {
+        judged(&within.column, "--within")?;
+        let found = || format!("--within {}:{}", within.column.class, within.column.metric);
+        if within.column == question.objective {
+            return refuse(found(), "is the number of --for, which is compared with the start anyway".into());
+        }
+        if question.within[..index].iter().any(|other| other.column == within.column) {
+            return refuse(found(), "is given twice".into());
+        }
+    }
+    if question.over.is_empty() || question.over.len() > MOST_KEYS {
+        return refuse("--over".into(), format!("{} keys; allowed are 1 to {MOST_KEYS}", question.over.len()));
+    }
+    for (index, over) in question.over.iter().enumerate() {
+        if question.over[..index].iter().any(|other| axis::is_same_key(&other.key, &over.key)) {
+            return refuse(format!("--over {}", over.key), "is given twice".into());
+        }
+    }
+    if question.budget < LEAST_BUDGET {
+        let message = format!("fewer than {LEAST_BUDGET} runs search nothing: the start alone has several");
+        return refuse(format!("--budget {}", question.budget), message);
+    }
+    if question.vary != 0.0 && !(LEAST_VARIED..1.0).contains(&question.vary) {
+        let least = LEAST_VARIED * 100.0;
+        let message = format!("allowed is 0%, or from {least}% to below 100%");
+        return refuse(format!("--vary {}%", text::significant(question.vary * 100.0)), message);
+    }
+    Ok(metric)
 }
 
 /// A number of which one value is better than another.
@@ -269,36 +322,51 @@ fn judged(column: &Column, argument: &str) -> Result<&'static Metric, RunError> 
     })
 }
 
-/// The class has flows that are counted, as far as this is known without running.
-fn has_flows(run: &Run, column: &Column) -> Result<(), RunError> {
-    let sizes = run.sizes();
+/// The class can have the number, as far as this is known without running.
+fn can_be_measured(run: &Run, long: &[String], column: &Column) -> Result<(), RunError> {
+    let (sizes, is_all) = (run.sizes(), column.class == ALL);
     let refuse =
         |message: String| Err(RunError::Plan { found: format!("{}:{}", column.class, column.metric), message });
+    let Some(metric) = metrics::find(&column.metric) else { return Ok(()) };
     let of_sizes = sizes.iter().find(|row| row.name == column.class);
     let class = run.classes.iter().position(|class| *class == column.class).or(of_sizes.map(|row| row.class.into()));
-    if column.class == ALL {
-        let terms = Terms { classes: run.classes.clone(), ..Terms::default() };
-        return match metrics::find(&column.metric).filter(|metric| !verdict::is_judged(&terms, ALL, metric)) {
-            Some(_) => refuse(format!(
-                "flows of several workloads together, which depends on how many there are of each; name one: {}",
-                run.classes.join(", ")
-            )),
-            None => Ok(()),
-        };
+    let terms = Terms { classes: run.classes.clone(), ..Terms::default() };
+    if is_all && !verdict::is_judged(&terms, ALL, metric) {
+        return refuse(format!(
+            "flows of several workloads together, which depends on how many there are of each; name one: {}",
+            run.classes.join(", ")
+        ));
     }
-    let Some(class) = class else {
+    if class.is_none() && !is_all {
         let mut known: Vec<&str> = run.classes.iter().map(String::as_str).collect();
         known.extend(sizes.iter().map(|row| row.name.as_str()));
         known.push(ALL);
         return refuse(format!("no such class; there is {}", known.join(", ")));
-    };
+    }
+    if metric.scope == Scope::Fabric {
+        let message = || format!("a number of the whole fabric, not of flows; write {}", column.metric);
+        return if is_all { Ok(()) } else { refuse(message()) };
+    }
     // Flows that hosts open during the run are not known before.
     let Ok(flows) = Flows::of(run) else { return Ok(()) };
-    let counts = flows.rows.iter().any(|row| {
+    let is_of_class = |row: &&list::Listed| {
         let is_of_size = of_sizes.is_none_or(|sizes| sizes.range.contains(row.flow.bytes));
-        row.counted && usize::from(row.flow.class) == class && is_of_size
-    });
-    if counts { Ok(()) } else { refuse("no flow of the class starts in the time that is counted".into()) }
+        is_all || class == Some(row.flow.class.into()) && is_of_size
+    };
+    let own: Vec<&list::Listed> = flows.rows.iter().filter(is_of_class).collect();
+    let is_long = |row: &list::Listed| run.classes.get(usize::from(row.flow.class)).is_some_and(|it| long.contains(it));
+    let is_of_long = column.metric == "long_flow_gbps";
+    if is_of_long && !own.iter().any(|row| is_long(row)) {
+        return refuse("no flow of the class is one of a workload of kind long".into());
+    }
+    if !is_of_long && !own.iter().any(|row| row.counted) {
+        return refuse("no flow of the class starts in the time that is counted".into());
+    }
+    let has_request = |row: &&list::Listed| row.counted && row.flow.request != FlowSpec::NO_REQUEST;
+    if column.metric.starts_with("rct_us") && !own.iter().any(has_request) {
+        return refuse("its flows belong to no requests, which incasts and RPCs have".into());
+    }
+    Ok(())
 }
 
 /// The schemes that are tuned: those that are named, or those of the keys, or all.
@@ -314,7 +382,8 @@ fn schemes(question: &Question, all: &[String]) -> Result<Vec<String>, RunError>
             of_keys.push(scheme.clone());
         }
     }
-    named.dedup();
+    let mut seen = BTreeSet::new();
+    named.retain(|name| seen.insert(name.clone()));
     if named.is_empty() {
         named = if of_keys.is_empty() { all.to_vec() } else { of_keys.clone() };
     }

@@ -1,7 +1,8 @@
 //! Which settings are tried next: a pattern search with short runs, then a race over seeds with full ones.
 //!
-//! Values are compared with those of the start, seed by seed: all settings of a seed have the same arrivals. What is tried
-//! depends on values alone, so that an interrupted search goes on as if it had not been.
+//! Values are compared seed by seed, as all settings of a seed have the same arrivals: with those of the start, or where
+//! flows do not finish at the start, with those of settings that finish them on most seeds. What is tried depends on values
+//! alone, so that an interrupted search goes on as if it had not been.
 
 use super::axis::Axis;
 use crate::metrics::statistics::{Interval, confidence};
@@ -59,6 +60,8 @@ pub struct Problem<'a> {
     pub start: Settings,
     /// Full runs that the search may cost.
     pub budget: f64,
+    /// Those of them that were spent before it.
+    pub spent: f64,
     /// Part of a full run that a short one costs; `None` if there are no short ones.
     pub short: Option<f64>,
     /// By how much each number of [`Outcome::within`] may be worse than at the start, on the scale of outcomes.
@@ -74,8 +77,11 @@ pub struct Standing {
     pub settings: Settings,
     /// Seeds of its runs.
     pub seeds: usize,
-    /// Mean difference of the objective; `None` where it is unknown in a seed.
+    /// What settings are ordered by: the mean difference of the objective from those that are compared with, in the seeds
+    /// that these know; `None` where it is unknown in a seed of these settings.
     pub score: Option<f64>,
+    /// Mean difference of the objective from the start; `None` where either is unknown in a seed.
+    pub difference: Option<f64>,
     /// By how much numbers that may not get worse did so beyond what is allowed.
     pub excess: f64,
     /// How long its runs are.
@@ -102,6 +108,15 @@ pub struct Found {
     pub spent: f64,
     /// Settings that cannot be simulated, as far as the search came upon them.
     pub refused: usize,
+    /// All combinations were tried.
+    pub is_exhaustive: bool,
+}
+
+impl Found {
+    /// The start, of which nothing is known.
+    pub fn nothing(start: &Settings) -> Self {
+        Self { best: start.clone(), tried: Vec::new(), spent: 0.0, refused: 0, is_exhaustive: false }
+    }
 }
 
 /// Seeds that the race may use.
@@ -126,7 +141,7 @@ struct Search<'a, T> {
 
 /// Searches; also what ended the search before its time.
 pub fn search<T: Trials>(problem: &Problem<'_>, trials: &mut T) -> (Found, Option<T::Error>) {
-    let mut search = Search { problem, trials, asked: BTreeMap::new(), refused: BTreeSet::new(), spent: 0.0 };
+    let mut search = Search { problem, trials, asked: BTreeMap::new(), refused: BTreeSet::new(), spent: problem.spent };
     let end = search.all();
     (search.found(), end.err())
 }
@@ -152,6 +167,7 @@ impl<T: Trials> Search<'_, T> {
     /// Has as many seeds of each, as far as the budget goes: `false` where it did not. The start has as many as any.
     fn ask(&mut self, all: &[Settings], length: Length, seeds: usize) -> Result<bool, T::Error> {
         let mut wanted = Vec::new();
+        let mut before = Vec::new();
         let mut is_whole = true;
         let start = [self.problem.start.clone()];
         let mut seen = BTreeSet::new();
@@ -170,11 +186,24 @@ impl<T: Trials> Search<'_, T> {
                 continue;
             }
             self.spent += cost;
+            before.push((settings.clone(), has, cost));
             wanted.extend((has..seeds).map(|seed| (settings.clone(), length, seed)));
             self.asked.entry(settings.clone()).or_default().insert(length, seeds);
         }
-        if !wanted.is_empty() {
-            self.trials.run(&wanted)?;
+        if !wanted.is_empty()
+            && let Err(error) = self.trials.run(&wanted)
+        {
+            // Nothing is known of what did not end.
+            for (settings, has, cost) in before {
+                self.spent -= cost;
+                let of = self.asked.entry(settings).or_default();
+                if has == 0 {
+                    of.remove(&length)
+                } else {
+                    of.insert(length, has)
+                };
+            }
+            return Err(error);
         }
         Ok(is_whole)
     }
@@ -193,19 +222,26 @@ impl<T: Trials> Search<'_, T> {
         }
     }
 
-    fn standing(&self, settings: &Settings, length: Length) -> Standing {
+    /// The settings that all are compared with: those of which the objective is known in most seeds, the start before others.
+    fn reference(&self, length: Length) -> Settings {
+        let start = &self.problem.start;
+        let known = |settings: &Settings| {
+            let seeds = 0..self.seeds(settings, length);
+            seeds.filter(|seed| self.value(settings, length, *seed, Of::Objective).is_some()).count()
+        };
+        let all = self.asked.keys().map(|settings| (known(settings), settings == start, settings));
+        // The first of equal ones, so that one of which no run has ended is not preferred.
+        all.rev().max_by_key(|(known, is_start, _)| (*known, *is_start)).map_or(start, |(_, _, it)| it).clone()
+    }
+
+    fn standing(&self, settings: &Settings, length: Length, reference: &Settings) -> Standing {
         let start = &self.problem.start;
         let seeds = self.seeds(settings, length);
-        let own = |settings: &Settings, seeds| -> Vec<Option<f64>> {
-            (0..seeds).map(|seed| self.value(settings, length, seed, Of::Objective)).collect()
-        };
-        // Where flows do not finish at the start, there is nothing to compare with.
-        let is_known = own(start, self.seeds(start, length)).iter().all(Option::is_some);
-        let score = if is_known {
-            mean(&self.differences(settings, start, length, Of::Objective))
-        } else {
-            mean(&own(settings, seeds))
-        };
+        let is_known = (0..seeds).all(|seed| self.value(settings, length, seed, Of::Objective).is_some());
+        let differences = self.differences(settings, reference, length, Of::Objective);
+        let in_common: Vec<Option<f64>> = differences.into_iter().filter(Option::is_some).collect();
+        let score = mean(&in_common).filter(|_| is_known);
+        let difference = mean(&self.differences(settings, start, length, Of::Objective)).filter(|_| is_known);
         // What the start does not finish is not held against others.
         let worse = |(index, allowed): (usize, &f64)| {
             let of = Of::Within(index);
@@ -219,13 +255,14 @@ impl<T: Trials> Search<'_, T> {
             }
         };
         let excess = self.problem.allowed.iter().enumerate().map(worse).sum();
-        Standing { settings: settings.clone(), seeds, score, excess, length }
+        Standing { settings: settings.clone(), seeds, score, difference, excess, length }
     }
 
     /// All that were tried so long, best first.
     fn order(&self, length: Length) -> Vec<Standing> {
         let tried = self.asked.iter().filter(|(_, of)| of.contains_key(&length));
-        let mut all: Vec<Standing> = tried.map(|(settings, _)| self.standing(settings, length)).collect();
+        let reference = self.reference(length);
+        let mut all: Vec<Standing> = tried.map(|(settings, _)| self.standing(settings, length, &reference)).collect();
         all.sort_by(Standing::order);
         all
     }
@@ -235,13 +272,18 @@ impl<T: Trials> Search<'_, T> {
         if self.problem.short.is_some() { Length::Short } else { Length::Full }
     }
 
+    fn is_exhaustive(&self) -> bool {
+        let count: usize = self.problem.axes.iter().map(|axis| axis.levels.len()).product();
+        count as f64 * self.cost(self.first_length()) <= EXPLORE * self.problem.budget
+    }
+
     /// Looks at everything, where that is cheap enough; else at points spread over it, and from the best of them downhill.
     fn explore(&mut self) -> Result<(), T::Error> {
         let length = self.first_length();
         let (cost, budget) = (self.cost(length), self.problem.budget);
         let sizes: Vec<usize> = self.problem.axes.iter().map(|axis| axis.levels.len()).collect();
         let count: usize = sizes.iter().product();
-        if count as f64 * cost <= EXPLORE * budget {
+        if self.is_exhaustive() {
             let all: Vec<Settings> = (0..count).map(|index| nth(index, &sizes)).collect();
             self.ask(&all, length, 1)?;
             // A second look at the better half.
@@ -358,22 +400,32 @@ impl<T: Trials> Search<'_, T> {
     }
 
     fn ranked(&self, racing: &[Settings]) -> Vec<Settings> {
-        let mut all: Vec<Standing> = racing.iter().map(|it| self.standing(it, Length::Full)).collect();
+        let reference = self.reference(Length::Full);
+        let mut all: Vec<Standing> = racing.iter().map(|it| self.standing(it, Length::Full, &reference)).collect();
         all.sort_by(Standing::order);
         all.into_iter().map(|it| it.settings).collect()
     }
 
-    /// Told apart from the leader, or certainly no better by anything that counts.
+    /// Told apart from the leader, or certainly no better by anything that counts; or certainly beyond what is allowed, and
+    /// ordered behind the leader.
     fn is_worse(&self, settings: &Settings, leader: &Settings) -> bool {
+        let is_beyond = |(index, allowed): (usize, &f64)| {
+            let differences = self.differences(settings, &self.problem.start, Length::Full, Of::Within(index));
+            confidence(&differences).is_some_and(|Interval(low, _)| low > *allowed)
+        };
+        if self.problem.allowed.iter().enumerate().any(is_beyond) {
+            return true;
+        }
         let differences = self.differences(settings, leader, Length::Full, Of::Objective);
         match confidence(&differences) {
             Some(Interval(low, _)) => low > 0.0 || low > -self.problem.indifferent / 2.0,
-            None => self.standing(settings, Length::Full).score.is_none(),
+            None => differences.iter().any(Option::is_none),
         }
     }
 
     /// The best: of those that have at least as many seeds as half of the most that any but the start has.
     fn found(self) -> Found {
+        let is_exhaustive = self.is_exhaustive();
         let full = self.order(Length::Full);
         let start = &self.problem.start;
         let most = full.iter().filter(|it| it.settings != *start).map(|it| it.seeds).max().unwrap_or(0);
@@ -382,7 +434,7 @@ impl<T: Trials> Search<'_, T> {
         let others = self.order(Length::Short);
         let only_short = others.into_iter().filter(|it| full.iter().all(|other| other.settings != it.settings));
         let tried = full.iter().cloned().chain(only_short).collect();
-        Found { best, tried, spent: self.spent, refused: self.refused.len() }
+        Found { best, tried, spent: self.spent, refused: self.refused.len(), is_exhaustive }
     }
 }
 
@@ -499,7 +551,7 @@ mod tests {
 
     fn problem<'a>(axes: &'a [Axis], short: Option<f64>, allowed: f64) -> Problem<'a> {
         let start = vec![0; axes.len()];
-        Problem { axes, start, budget: 48.0, short, allowed: vec![allowed], indifferent: 0.02 }
+        Problem { axes, start, budget: 48.0, spent: 0.0, short, allowed: vec![allowed], indifferent: 0.02 }
     }
 
     fn found(problem: &Problem<'_>, valley: &mut Valley<'_>) -> Found {
@@ -556,6 +608,36 @@ mod tests {
         let mut valley = valley(&sizes, vec![3], 0.0);
         valley.fails = |settings| settings[0] == 0;
         assert_eq!(found(&problem(&axes, None, f64::MAX), &mut valley).best, [3]);
+    }
+
+    #[test]
+    fn a_start_that_finishes_on_some_seeds_only_hides_no_difference_between_others() {
+        struct OnSome<'a>(Valley<'a>);
+        impl Trials for OnSome<'_> {
+            type Error = Infallible;
+            fn run(&mut self, trials: &[Trial]) -> Result<(), Infallible> {
+                self.0.run(trials)
+            }
+            fn outcome(&self, trial: &Trial) -> Outcome {
+                let all = self.0.outcome(trial);
+                let is_known = trial.0[0] > 0 || trial.2 % 3 == 0;
+                // Seeds differ by far more than settings do.
+                let objective = all.objective.filter(|_| is_known).map(|it| it + 10.0 * trial.2 as f64);
+                Outcome { objective, ..all }
+            }
+            fn is_possible(&self, _: &Settings) -> bool {
+                true
+            }
+        }
+        let sizes = [9];
+        let axes = axes(&sizes);
+        for lowest in 1..9 {
+            let mut trials = OnSome(valley(&sizes, vec![lowest], 0.001));
+            let found = search(&problem(&axes, None, f64::MAX), &mut trials).0;
+            assert_eq!(found.best, [lowest]);
+            let of_best = found.tried.iter().find(|it| it.settings == [lowest]).expect("it was tried");
+            assert!(of_best.seeds > 1 && of_best.difference.is_none(), "{of_best:?}");
+        }
     }
 
     #[test]
@@ -618,6 +700,9 @@ mod tests {
             let (found, end) = search(&problem(&axes, Some(0.25), f64::MAX), &mut ends);
             let is_whole = end.is_none();
             assert!(is_whole || ends.1 == 0);
+            let cost = |trial: &Trial| if trial.1 == Length::Short { 0.25 } else { 1.0 };
+            assert_eq!(found.spent, ends.0.runs.iter().map(cost).sum::<f64>(), "what did not run costs nothing");
+            assert!(found.tried.iter().all(|it| it.score.is_some()), "{:?}", found.tried);
             assert!(found.best == [0, 0] || ends.0.depth(&found.best) < ends.0.depth(&vec![0, 0]), "{batches}");
         }
     }

@@ -11,9 +11,10 @@ use crate::{
         record::Status,
         row::{Row, Seed},
     },
-    run::{Observer, Options, Plan, RunError, execute, execute_part, folder::Existing, only::Only},
+    run::{Observer, Options, Plan, RunError, execute, execute_part, folder::Existing, list::Flows, only::Only},
     scenario::{Column, Run, Scenario, ScenarioError},
 };
+use incast_sim::FlowSpec;
 use incast_units::Time;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -58,14 +59,14 @@ pub struct Space {
     pub cpu_s: f64,
     /// Values of the point of the user's grid.
     pub sets: Vec<(String, String)>,
+    /// Seeds of the user's scenario.
+    pub own_seeds: Vec<u64>,
     /// Seeds: those of the search, then those that it does not see.
     pub seeds: Vec<u64>,
     plan: Plan,
-    /// Durations, with the full one last; one if a part is not worth it.
-    durations: Vec<String>,
     /// Places in the plan's list of all runs.
     runs: BTreeMap<(usize, Length, Settings, u64), usize>,
-    refused: Vec<ScenarioError>,
+    refused: usize,
     is_open: bool,
 }
 
@@ -114,7 +115,7 @@ impl Space {
         for axis in &axes {
             grid.insert(axis.key.clone(), Value::Array(axis.levels.clone()));
         }
-        let (scenario, refused) = regrid(question, &sets, &grid, &[])?;
+        let (scenario, _) = regrid(question, &sets, &grid, &[])?;
         let scenario = scenario.renamed(&format!("{}-tune", question.scenario.name));
         let plan = Plan::new(scenario, Some(MOST_SEEDS + super::MOST_HELD_OUT), &Only::default())?;
         let seeds = plan.scenario.seeds.clone();
@@ -129,15 +130,18 @@ impl Space {
             let Some(settings) = settings else { continue };
             runs.insert((scheme, length, settings, run.seed), index);
         }
+        let all: usize = axes.iter().map(|axis| axis.levels.len()).product();
+        let possible: BTreeSet<&Settings> = runs.keys().map(|(_, _, settings, _)| settings).collect();
+        let refused = all - possible.len();
         let mut space = Self {
             axes,
             schemes,
             starts: places,
             cpu_s: 0.0,
             sets,
+            own_seeds: question.scenario.seeds.clone(),
             seeds,
             plan,
-            durations,
             runs,
             refused,
             is_open: false,
@@ -164,7 +168,7 @@ impl Space {
 
     /// Settings that cannot be simulated.
     pub fn refused(&self) -> usize {
-        self.refused.len() / self.durations.len()
+        self.refused
     }
 
     /// Seeds that the search does not see.
@@ -225,9 +229,20 @@ pub struct Measured {
     pub digest: String,
     /// Queues still rise at the end, for the objective's flows.
     is_too_short: bool,
-    /// Flows of the objective that are counted.
-    flows: u64,
+    /// What each column counts, flows or requests.
+    samples: Vec<u64>,
+    /// All counted flows of each column ended.
+    is_finished: Vec<bool>,
     failure: Option<String>,
+}
+
+/// What short runs are worth.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShortRuns {
+    /// Part of a full run that a short one costs; `None` where there are none.
+    pub cost: Option<f64>,
+    /// What it cost to find out that there are none.
+    pub wasted: f64,
 }
 
 impl<'a> Runs<'a> {
@@ -266,6 +281,8 @@ impl<'a> Runs<'a> {
         let scenario = &self.space.plan.scenario;
         let name = scenario.name.strip_suffix("-tune").unwrap_or(&scenario.name);
         table.insert("name".into(), Value::String(format!("{name}-tuned")));
+        let seeds = self.space.own_seeds.iter().map(|seed| Value::Integer(*seed as i64)).collect();
+        table.insert("seeds".into(), Value::Array(seeds));
         // It stands in another folder than the files that it names.
         let files: BTreeMap<String, PathBuf> = scenario.files().into_iter().collect();
         table.iter_mut().for_each(|(_, value)| absolute(value, &files));
@@ -282,52 +299,66 @@ impl<'a> Runs<'a> {
         self.measured(settings, Length::Full, 0).is_some_and(|it| it.is_too_short)
     }
 
-    /// Part of a full run that a short one costs; `None` where short runs are not worth it, or too short for a steady state or
-    /// for the number that is asked for.
-    ///
-    /// # Errors
-    /// The start cannot be run.
-    pub fn short_cost(&mut self, start: &Settings) -> Result<Option<f64>, RunError> {
-        let seed = self.space.seeds[0];
-        let cost = |length| self.space.find(self.scheme, length, start, seed).map(Run::expected_packet_hops);
-        let Some((short, full)) = cost(Length::Short).zip(cost(Length::Full)) else { return Ok(None) };
-        let part = short / full;
-        if part.is_nan() || part >= MOST_SHORT {
-            return Ok(None);
-        }
-        match self.seen(&[(start.clone(), Length::Short, 0)]) {
-            Err(Error::Run(error)) => return Err(error),
-            Err(Error::Stopped) => return Ok(None),
-            Ok(()) => {}
-        }
-        let quantile = self.columns[0].0.metric.rsplit_once(".p").and_then(|(_, digits)| digits.parse::<f64>().ok());
-        let above = quantile.map_or(1.0, |percent| (100.0 - percent.min(99.9)) / 100.0);
-        let least = f64::max(LEAST_FLOWS, LEAST_ABOVE / above);
-        let measured = self.measured(start, Length::Short, 0);
-        let is_steady = measured.is_some_and(|it| {
-            !it.is_too_short && it.flows as f64 >= least && it.values[0].is_some() && it.failure.is_none()
-        });
-        Ok(is_steady.then_some(part))
+    /// Where the search starts.
+    pub fn start(&self) -> &Settings {
+        &self.space.starts[self.scheme]
     }
 
-    /// The start ended, and has the number that is asked for.
+    /// Does the first full run of the start.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub fn try_start(&mut self) -> Result<(), Error> {
+        let start = self.start().clone();
+        self.seen(&[(start, Length::Full, 0)])
+    }
+
+    /// The first full run of the start ended, and has the numbers that are asked for.
     ///
     /// # Errors
     /// It does not, and why.
-    pub fn must_exist(&self, start: &Settings) -> Result<(), RunError> {
-        let Some(measured) = self.measured(start, Length::Full, 0) else { return Ok(()) };
+    pub fn must_exist(&self) -> Result<(), RunError> {
+        let Some(measured) = self.measured(self.start(), Length::Full, 0) else { return Ok(()) };
         let found = self.space.schemes[self.scheme].clone();
         if let Some(failure) = &measured.failure {
             return Err(RunError::Plan { found, message: format!("the run from which the search starts: {failure}") });
         }
-        for ((column, metric), value) in self.columns.iter().zip(&measured.values).take(1 + self.within) {
-            // What depends on flows that did not finish is unknown, but for a bound.
-            if value.is_none() && !metric.has_bound() {
+        for (place, (column, metric)) in self.columns.iter().take(1 + self.within).enumerate() {
+            // A statistic is unknown where flows did not finish. Nothing else comes with other settings.
+            let may_come = metric.has_bound() && !measured.is_finished[place];
+            if measured.values[place].is_none() && !may_come {
                 let message = format!("its runs have no {} of {}", column.metric, column.class);
                 return Err(RunError::Plan { found, message });
             }
         }
         Ok(())
+    }
+
+    /// What short runs cost: there are none where they are not worth it, too short for a steady state, or too few flows for
+    /// the numbers that are asked for.
+    ///
+    /// # Errors
+    /// The start cannot be run.
+    pub fn short_cost(&mut self) -> Result<ShortRuns, Error> {
+        let start = self.start().clone();
+        let seed = self.space.seeds[0];
+        let cost = |length| self.space.find(self.scheme, length, &start, seed).map(Run::expected_packet_hops);
+        let Some((short, full)) = cost(Length::Short).zip(cost(Length::Full)) else { return Ok(ShortRuns::default()) };
+        let part = short / full;
+        if part.is_nan() || part >= MOST_SHORT {
+            return Ok(ShortRuns::default());
+        }
+        self.seen(&[(start.clone(), Length::Short, 0)])?;
+        let is_enough = |measured: &Measured, place: usize| {
+            let metric = &self.columns[place].0.metric;
+            let quantile = metric.rsplit_once(".p").and_then(|(_, digits)| format!("0.{digits}").parse::<f64>().ok());
+            let least = quantile.map_or(LEAST_FLOWS, |part| f64::max(LEAST_FLOWS, LEAST_ABOVE / (1.0 - part)));
+            measured.values[place].is_some() && measured.samples[place] as f64 >= least
+        };
+        let is_fit = self.measured(&start, Length::Short, 0).is_some_and(|it| {
+            !it.is_too_short && it.failure.is_none() && (0..=self.within).all(|place| is_enough(it, place))
+        });
+        Ok(if is_fit { ShortRuns { cost: Some(part), wasted: 0.0 } } else { ShortRuns { cost: None, wasted: part } })
     }
 
     /// Differences below this part do not count.
@@ -337,20 +368,26 @@ impl<'a> Runs<'a> {
 
     /// The same on the scale of outcomes.
     pub fn indifferent_on_scale(&self) -> f64 {
-        if self.columns[0].1.is_logarithmic() { libm::log1p(self.indifferent()) } else { 0.0 }
+        self.part_on_scale(0, self.indifferent())
     }
 
-    /// By how much a number may be worse, on the scale of outcomes: a part of the start's where it has no logarithm.
+    /// By how much a number may be worse, on the scale of outcomes.
     pub fn allowed(&self, within: &Within) -> f64 {
-        let metric = metrics::find(&within.column.metric);
-        let is_logarithmic = metric.is_some_and(Metric::is_logarithmic);
-        if is_logarithmic {
-            return libm::log1p(within.worse);
-        }
         let place = self.columns.iter().position(|(column, _)| *column == within.column);
-        let start = self.measured(&self.space.starts[self.scheme], Length::Full, 0);
-        let value = start.zip(place).and_then(|(start, place)| start.values[place]);
-        within.worse * value.map_or(0.0, f64::abs)
+        place.map_or(0.0, |place| self.part_on_scale(place, within.worse))
+    }
+
+    /// What differences of a number are parts of where it has no logarithm: its size in the first full run of the start.
+    pub fn base(&self, place: usize) -> Option<f64> {
+        let value = self.measured(self.start(), Length::Full, 0)?.values[place]?;
+        (value != 0.0).then_some(value.abs())
+    }
+
+    fn part_on_scale(&self, place: usize, part: f64) -> f64 {
+        match self.columns[place].1.is_logarithmic() {
+            true => libm::log1p(part),
+            false => part * self.base(place).unwrap_or(0.0),
+        }
     }
 
     /// Does full runs of these settings on `count` seeds that the search has not seen.
@@ -395,17 +432,36 @@ impl<'a> Runs<'a> {
             let value = |(column, _): &(Column, &'static Metric)| {
                 row(&column.class).filter(|_| is_done).and_then(|row| row.number(&column.metric))
             };
+            let first = row(class);
+            let run = self.space.find(self.scheme, trial.1, &trial.0, self.space.seeds[trial.2]);
             let measured = Measured {
                 values: self.columns.iter().map(value).collect(),
                 digest: record.digest.clone(),
-                is_too_short: row(class).is_some_and(Row::is_too_short),
-                flows: row(class).map_or(0, Row::flows),
+                is_too_short: first.is_some_and(Row::is_too_short),
+                samples: self.columns.iter().map(|(column, _)| samples(row(&column.class), run, column)).collect(),
+                is_finished: self
+                    .columns
+                    .iter()
+                    .map(|(column, _)| row(&column.class).is_none_or(|row| row.completed() == row.flows()))
+                    .collect(),
                 failure: record.error.clone(),
             };
             self.measured.insert(trial.clone(), measured);
         }
         if self.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     }
+}
+
+/// What a number counts in a run: flows of its class, or requests.
+fn samples(row: Option<&Row>, run: Option<&Run>, column: &Column) -> u64 {
+    let flows = row.map_or(0, Row::flows);
+    let requests = || {
+        // What hosts open during the run are requests of one flow.
+        let all = Flows::of(run?).ok()?;
+        let own = all.rows.iter().filter(|row| row.counted && row.flow.request != FlowSpec::NO_REQUEST);
+        Some(own.map(|row| row.flow.request).collect::<BTreeSet<u64>>().len() as u64)
+    };
+    if column.metric.starts_with("rct_us") { requests().map_or(flows, |all| all.min(flows)) } else { flows }
 }
 
 /// Names of files with their folders.
@@ -425,6 +481,13 @@ fn absolute(value: &mut Value, files: &BTreeMap<String, PathBuf>) {
 pub fn on_scale(metric: &Metric, value: f64) -> f64 {
     let scaled = if metric.is_logarithmic() { libm::log(value.max(f64::MIN_POSITIVE)) } else { value };
     if metric.better == Better::High { -scaled } else { scaled }
+}
+
+/// A difference on the scale of outcomes as it is said: what is more is positive; a part of the start's number `base`, but for
+/// numbers without a logarithm that are 0 there.
+pub fn as_part(metric: &Metric, base: Option<f64>, difference: f64) -> f64 {
+    let difference = if metric.better == Better::High { -difference } else { difference };
+    if metric.is_logarithmic() { libm::expm1(difference) } else { difference / base.unwrap_or(1.0) }
 }
 
 impl search::Trials for Runs<'_> {

@@ -58,6 +58,53 @@ fn settings_that_help_are_written_as_a_scenario() {
 }
 
 #[test]
+fn more_is_better_for_rates_and_flows_that_finish_are_a_help() {
+    let (out, file) = (folder("tune-rates"), scenario("small"));
+    let own = |name: &str| -> Vec<String> {
+        let folder = out.join(name);
+        let all = ["tune", &file, "--quiet", "--json", "--vary", "0%", "--scheme", "dctcp", "--budget", "14", "--out"];
+        all.into_iter().chain([text(&folder)]).map(str::to_owned).collect()
+    };
+    let found = |name: &str, more: &[&str]| -> Value {
+        let own = own(name);
+        let all: Vec<&str> = own.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        let found: Value = serde_json::from_str(&succeed(&all)).expect("JSON");
+        found["schemes"][0].clone()
+    };
+    let window = ["--over", "scheme.dctcp.initial_window=1500B,24KB", "--set", "scheme.dctcp.initial_window=1500B"];
+    let rate = ["--for", "background:goodput_gbps", "--within", "background:slowdown.p99=+50%"];
+    let rate = found("rate", &[&rate[..], &window].concat());
+    let tried = rate["tried"].as_array().expect("a list");
+    let of = |window: &str| tried.iter().find(|it| it["settings"]["scheme.dctcp.initial_window"] == window);
+    assert!(of("24KB").expect("tried")["difference"].as_f64().expect("a number") > 0.0, "{rate}");
+    assert_eq!(of("1500B").expect("tried")["difference"], 0.0);
+    assert_eq!((&rate["is_relative"], &rate["limits"][0]["is_kept"]), (&true.into(), &true.into()), "{rate}");
+    // With so short a time to end in, the start does not finish a flow on one of the seeds.
+    let late = ["--for", "background:slowdown.mean", "--set", "drain=40us"];
+    let late = found("late", &[&late[..], &window].concat());
+    assert_eq!((&late["helps"], &late["difference"]), (&true.into(), &Value::Null), "{late}");
+    assert_eq!(late["known_seeds"], serde_json::json!([2, 3]), "{late}");
+}
+
+#[test]
+fn conditions_that_are_not_run_say_why_and_a_second_search_leaves_no_advice_of_the_first() {
+    let (out, file) = (folder("tune-again"), scenario("small"));
+    let own = ["tune", &file, "--quiet", "--budget", "14", "--out", text(&out), "--for", "background:slowdown.mean"];
+    let set = ["--set", "scheme.dctcp.initial_window=1500B", "--set", "seeds=[4,9]"];
+    let over = ["--over", "\"scheme\".dctcp.initial_window=1500B,24KB", "--over", "workload.background.load=0.3,0.2"];
+    let load = ["--over", "workload.incast.every=100us,200us", "--vary", "90%"];
+    let said = succeed(&[&own[..], &set, &over, &load].concat());
+    assert!(said.contains("load -90% not run, as it is tuned; load +90% not run"), "{said}");
+    assert!(said.replace("\n    ", " ").contains("buffer -90% "), "{said}");
+    let tuned = out.join("small-tune/tuned.toml");
+    let checked = succeed(&["check", text(&tuned)]);
+    assert!(checked.contains("seeds = [4, 9]"), "{checked}");
+    let again = ["--over", "switch.buffer.total=1MB,2MB", "--force", "--vary", "0%"];
+    let said = succeed(&[&own[..], &set, &again].concat());
+    assert!(said.contains("nothing found that helps") && !tuned.exists(), "{said}");
+}
+
+#[test]
 fn a_key_without_effect_is_named_and_combinations_that_cannot_be_are_counted() {
     let (out, file) = (folder("tune-nothing"), scenario("small"));
     let own = vec!["tune", &file, "--scheme", "cubic", "--budget", "12", "--vary", "0%", "--out", text(&out)];
@@ -81,13 +128,31 @@ fn what_cannot_be_tuned_is_refused_and_nothing_is_written() {
         (vec!["--for", "slowdown.p50", "--over", over], "flows of several workloads together"),
         (vec!["--for", "web:slowdown.p99", "--over", over], "no such class; there is background, incast, all"),
         (vec!["--for", "flows", "--over", over], "neither more nor less of it is better"),
+        (vec!["--for", "background:rct_us.p50", "--over", over], "its flows belong to no requests"),
+        (vec!["--for", "background:long_flow_gbps", "--over", over], "one of a workload of kind long"),
+        (vec!["--for", "background:slowdown.p99", "--over", over, "--vary", "0.5%"], "from 1% to below 100%"),
+        (
+            vec!["--for", "background:slowdown.p99", "--over", over, "--within", "background:slowdown.p99=+10%"],
+            "is the number of --for",
+        ),
+        (
+            [
+                vec!["--for", "background:slowdown.p99", "--over", over],
+                vec!["--within", "incast:slowdown.p99=+10%", "--within", "incast:slowdown.p99=+20%"],
+            ]
+            .concat(),
+            "--within incast:slowdown.p99: is given twice",
+        ),
         (vec!["--for", "background:slowdown.p99", "--over", "switch.ecn.att=1KB..3KB"], "no such value to start from"),
         (vec!["--for", "background:slowdown.p99", "--over", "switch.ecn.at=1KB"], "nothing to choose from"),
         (
             vec!["--for", "background:slowdown.p99", "--over", "scheme.dctpc.gain=0.1,0.2"],
             "no such scheme; there is dctcp, cubic",
         ),
-        (vec!["--for", "background:slowdown.p99", "--over", over, "--over", over], "given twice"),
+        (
+            vec!["--for", "background:slowdown.p99", "--over", over, "--over", "switch.\"ecn\".at=1KB,2KB"],
+            "given twice",
+        ),
         (
             vec!["--for", "background:slowdown.p99", "--over", over, "--budget", "5"],
             "fewer than 12 runs search nothing",

@@ -15,12 +15,13 @@ pub fn section(tuning: Option<&Tuning>) -> Markup {
         section.tuning {
             h2 { "Settings for " (tuning.subject) }
             @for found in &tuning.schemes {
+                @let map = |rows, columns| map(found, tuning.higher_is_better, rows, columns);
                 h3 { (found.scheme) }
                 ul { @for line in &found.said { li { (line) } } }
                 @match &tuning.axes[..] {
-                    [one] => (map(found, None, one)),
-                    [rows, columns] => (map(found, Some(rows), columns)),
-                    axes => { @for axis in axes { (map(found, None, axis)) } }
+                    [one] => (map(None, one)),
+                    [rows, columns] => (map(Some(rows), columns)),
+                    axes => { @for axis in axes { (map(None, axis)) } }
                 }
             }
             p.note {
@@ -33,7 +34,7 @@ pub fn section(tuning: Option<&Tuning>) -> Markup {
 }
 
 /// What was tried, over one or two keys.
-fn map(found: &Found, rows: Option<&Axis>, columns: &Axis) -> Markup {
+fn map(found: &Found, is_high: bool, rows: Option<&Axis>, columns: &Axis) -> Markup {
     let one = [Value::Null];
     let values = rows.map_or(&one[..], |rows| &rows.values[..]);
     let is_it = |settings: &Settings, row: &Value, column: &Value| {
@@ -53,7 +54,7 @@ fn map(found: &Found, rows: Option<&Axis>, columns: &Axis) -> Markup {
                 @for row in values {
                     tr {
                         th scope="row" { @if rows.is_some() { (json(row)) } }
-                        @for column in &columns.values { (cell(found, &|settings| is_it(settings, row, column), worst)) }
+                        @for column in &columns.values { (cell((found, is_high), &|settings| is_it(settings, row, column), worst)) }
                     }
                 }
             }
@@ -65,7 +66,7 @@ fn map(found: &Found, rows: Option<&Axis>, columns: &Axis) -> Markup {
     }
 }
 
-fn cell(found: &Found, is_it: &dyn Fn(&Settings) -> bool, worst: f64) -> Markup {
+fn cell((found, is_high): (&Found, bool), is_it: &dyn Fn(&Settings) -> bool, worst: f64) -> Markup {
     // The best comes first.
     let Some(tried) = found.tried.iter().find(|it| is_it(&it.settings)) else { return html! { td { "" } } };
     let frame = match (is_it(&found.best), is_it(&found.start)) {
@@ -74,10 +75,9 @@ fn cell(found: &Found, is_it: &dyn Fn(&Settings) -> bool, worst: f64) -> Markup 
         _ => "",
     };
     let Some(difference) = tried.difference else { return html! { td class=(frame) { "?" } } };
-    let colour = if difference <= 0.0 { "good" } else { "bad" };
+    let colour = if difference == 0.0 || (difference > 0.0) == is_high { "good" } else { "bad" };
     let share = if worst > 0.0 { (difference.abs() / worst).sqrt() * 60.0 } else { 0.0 };
-    let is_relative = found.difference.is_none_or(|it| it.is_relative);
-    let text = if is_relative { format!("{:+.1}%", difference * 100.0) } else { format!("{difference:+}") };
+    let text = if found.is_relative { format!("{:+.1}%", difference * 100.0) } else { format!("{difference:+}") };
     html! {
         td class=(frame) title=(format!("{} seeds", tried.seeds))
             style=(format!("background: color-mix(in srgb, var(--{colour}) {share:.0}%, transparent)")) {
