@@ -132,6 +132,8 @@ fn laws_are_one_file_and_its_registration() {
             // A fast build matters more than a fast simulation of four flows.
             .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            // The other laws have had all cases in their own tests.
+            .env("PROPTEST_CASES", "16")
             .output()
             .expect("cargo runs");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

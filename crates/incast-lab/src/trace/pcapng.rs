@@ -346,16 +346,16 @@ mod tests {
                 let read = |filter: &str, fields: &[&str]| tshark(&path, filter, fields);
                 let what = format!("{framing:?} {snap:?}");
                 assert_eq!(read("frame", &["frame.number"]).len(), 9, "{what}");
-                for wrong in [
+                let wrong = [
                     "_ws.malformed",
                     "_ws.expert.severity == error",
                     "ip.checksum.status == bad",
                     "udp.checksum.status == bad",
                     "tcp.checksum.status == bad",
                     "eth.fcs.status == bad",
-                ] {
-                    assert_eq!(read(wrong, &["frame.number", "_ws.expert.message"]), [""; 0], "{what}: {wrong}");
-                }
+                ];
+                // tshark takes longer to start than to read.
+                assert_eq!(read(&wrong.join(" || "), &["frame.number", "_ws.expert.message"]), [""; 0], "{what}");
                 assert_eq!(read("ip.dsfield.ecn == 3", &["frame.number"]), ["2"], "{what}");
                 // Whole frames have a check sequence that can be checked: answers always.
                 let checked = read("eth.fcs.status == good", &["frame.number"]).len();

@@ -153,15 +153,15 @@ impl Capture<'_> {
     }
 
     fn is_well_formed(&self) {
-        for wrong in [
+        let wrong = [
             "_ws.malformed",
             "_ws.expert.severity == error",
             "ip.checksum.status == bad",
             "tcp.checksum.status == bad",
             "eth.fcs.status == bad",
-        ] {
-            assert_eq!(self.fields(wrong, &["frame.number", "_ws.expert.message"]), [""; 0], "{wrong}");
-        }
+        ];
+        // tshark takes longer to start than to read.
+        assert_eq!(self.fields(&wrong.join(" || "), &["frame.number", "_ws.expert.message"]), [""; 0]);
     }
 }
 
