@@ -56,7 +56,7 @@ def tune(
     scenario: Scenario,
     *,
     objective: str,
-    over: list[str],
+    over: list[tuple[str, str]],
     within: list[str],
     schemes: list[str],
     budget: int,

@@ -24,7 +24,7 @@ use incast_lab::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     fs,
     io::Write as _,
@@ -366,12 +366,13 @@ fn gather_all(arguments: &arguments::Gather) -> Result<End, RunError> {
 /// Names missing runs by the shards that have them to do.
 fn tell_missing(scenario: &OfScenario, missing: &[String], shards: usize) {
     let name = &scenario.name;
-    for shard in 1..=shards {
-        let own = scenario.runs.iter().filter(|run| run.shard == shard && missing.contains(&run.folder));
-        let own: Vec<&str> = own.map(|run| run.folder.as_str()).collect();
-        if !own.is_empty() {
-            output::message(&format!("error: {name}: missing of shard {shard}/{shards}: {}", own.join(", ")));
-        }
+    let missing: BTreeSet<&str> = missing.iter().map(String::as_str).collect();
+    let mut of_shards: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for run in scenario.runs.iter().filter(|run| missing.contains(run.folder.as_str())) {
+        of_shards.entry(run.shard).or_default().push(&run.folder);
+    }
+    for (shard, runs) in of_shards {
+        output::message(&format!("error: {name}: missing of shard {shard}/{shards}: {}", runs.join(", ")));
     }
     output::message(&format!("error: {name}: nothing was joined; incast run --shard does what is missing"));
 }

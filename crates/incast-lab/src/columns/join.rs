@@ -103,21 +103,21 @@ pub struct FileError {
     pub source: io::Error,
 }
 
-/// Opens all files, and insists on equal columns.
-fn open_all(parts: &[Part]) -> Result<Vec<SerializedFileReader<File>>, FileError> {
-    let mut readers: Vec<SerializedFileReader<File>> = Vec::new();
+/// The columns that all files have; `None` of no files. One file is open at a time, as there may be more than a process may
+/// have open.
+fn common_columns(parts: &[Part]) -> Result<Option<Vec<Arc<Type>>>, FileError> {
+    let mut common: Option<Vec<Arc<Type>>> = None;
     for part in parts {
         let at_fault = |source| FileError { path: part.path.clone(), source };
         let reader = open(&part.path).map_err(at_fault)?;
-        let schema =
-            |reader: &SerializedFileReader<File>| reader.metadata().file_metadata().schema().get_fields().to_vec();
-        if readers.first().is_some_and(|first| schema(first) != schema(&reader)) {
+        let own = reader.metadata().file_metadata().schema().get_fields();
+        if common.as_ref().is_some_and(|common| common != own) {
             let why = format!("has other columns than {}", parts[0].path.display());
             return Err(at_fault(io::Error::new(io::ErrorKind::InvalidData, why)));
         }
-        readers.push(reader);
+        common.get_or_insert_with(|| own.to_vec());
     }
-    Ok(readers)
+    Ok(common)
 }
 
 /// Writes the joint table as Parquet; the number of its rows. `names` are those of the added columns.
@@ -125,21 +125,21 @@ fn open_all(parts: &[Part]) -> Result<Vec<SerializedFileReader<File>>, FileError
 /// # Errors
 /// A part that cannot be read or has other columns, and those of the file system.
 pub fn parquet(out: &Path, names: &[String], parts: &[Part], about: &About) -> Result<u64, FileError> {
-    let readers = open_all(parts)?;
+    let columns = common_columns(parts)?;
     let failed = |error: &dyn Display| FileError { path: out.to_owned(), source: io::Error::other(error.to_string()) };
     let added = parts.first().into_iter().flat_map(|part| &part.cells).zip(names);
     let mut fields = added.map(|(cell, name)| cell.field(name)).collect::<Result<Vec<_>, _>>();
-    if let (Ok(fields), Some(first)) = (&mut fields, readers.first()) {
-        fields.extend(first.metadata().file_metadata().schema().get_fields().iter().cloned());
+    if let (Ok(fields), Some(columns)) = (&mut fields, columns) {
+        fields.extend(columns);
     }
     let schema = fields.and_then(|fields| Type::group_type_builder("schema").with_fields(fields).build());
     let schema = Arc::new(schema.map_err(|error| failed(&error))?);
     let (mut rows, mut at_fault) = (0, None);
     let written = atomic::write(out, |file| {
         let mut writer = SerializedFileWriter::new(file, schema, properties(about)).map_err(io::Error::other)?;
-        for (part, reader) in parts.iter().zip(&readers) {
+        for part in parts {
             at_fault = Some(part.path.clone());
-            rows += copy(part, reader, &mut writer)?;
+            rows += copy(part, &open(&part.path)?, &mut writer)?;
         }
         at_fault = None;
         writer.close().map(drop).map_err(io::Error::other)
@@ -198,21 +198,19 @@ fn check_place(column: &ColumnChunkMetaData, length: u64) -> io::Result<()> {
 /// # Errors
 /// A part that cannot be read or has other columns, and those of the file system.
 pub fn csv(out: &Path, names: &[String], parts: &[Part]) -> Result<u64, FileError> {
-    let readers = open_all(parts)?;
+    let columns = common_columns(parts)?;
     let (mut rows, mut at_fault) = (0, None);
     let written = atomic::write(out, |file| {
         let mut writer = csv::Writer::from_writer(BufWriter::new(file));
-        let columns = readers.first().map(|reader| {
-            let columns = reader.metadata().file_metadata().schema_descr().columns().iter();
-            columns.map(|column| column.name().to_owned()).collect::<Vec<_>>()
-        });
-        let header = names.iter().cloned().chain(columns.into_iter().flatten());
+        let columns = columns.iter().flatten().map(|column| column.name().to_owned());
+        let header = names.iter().cloned().chain(columns);
         writer.write_record(header)?;
-        for (part, reader) in parts.iter().zip(&readers) {
+        for part in parts {
             at_fault = Some(part.path.clone());
+            let reader = open(&part.path)?;
             let before: Vec<String> = part.cells.iter().map(Cell::to_string).collect();
             for index in 0..reader.num_row_groups() {
-                rows += write_group(&before, reader, index, &mut writer)?;
+                rows += write_group(&before, &reader, index, &mut writer)?;
             }
         }
         at_fault = None;

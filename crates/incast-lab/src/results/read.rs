@@ -13,10 +13,11 @@ use crate::{
     scenario::{Claim, Column},
 };
 use incast_units::{Rate, Time};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::{
     borrow::Borrow,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -182,16 +183,18 @@ pub fn summary(folder: &Path) -> Result<Summary, Unreadable> {
 /// What is missing or damaged.
 pub fn read(folder: &Path) -> Result<Results, Unreadable> {
     let Parts { rows, done: mut found, failed, unverified } = read_parts(folder)?;
-    let mut runs = Vec::new();
-    for row in rows.iter().filter(|row| row.class == ALL) {
-        let Seed::One(seed) = row.seed else { continue };
-        let same = |run: &FinishedRun| {
-            run.record.seed == seed && run.record.scheme == row.scheme && run.record.grid == row.grid
-        };
-        if let Some(index) = found.iter().position(same) {
-            runs.push(found.swap_remove(index));
-        }
-    }
+    let identity =
+        |scheme: &str, seed: u64, grid: &Point| (scheme.to_owned(), seed, Value::from(grid.clone()).to_string());
+    let by_identity = found.drain(..).map(|run| {
+        let RunRecord { scheme, seed, grid, .. } = &run.record;
+        (identity(scheme, *seed, grid), run)
+    });
+    let mut by_identity: BTreeMap<_, FinishedRun> = by_identity.collect();
+    let of_row = |row: &Row| match row.seed {
+        Seed::One(seed) if row.class == ALL => by_identity.remove(&identity(&row.scheme, seed, &row.grid)),
+        _ => None,
+    };
+    let runs: Vec<FinishedRun> = rows.iter().filter_map(of_row).collect();
     let Some(first) = runs.first() else {
         return Err(Unreadable::new(&folder.join("summary.json"), "holds no runs"));
     };
@@ -215,14 +218,12 @@ pub fn read(folder: &Path) -> Result<Results, Unreadable> {
     Ok(Results { unverified, rows, runs, failed, points, schemes, classes, claims, columns, verdicts, settings })
 }
 
-fn distinct<T: Clone + PartialEq>(all: impl Iterator<Item = impl Borrow<T>>) -> Vec<T> {
-    let mut distinct: Vec<T> = Vec::new();
-    for one in all {
-        if !distinct.contains(one.borrow()) {
-            distinct.push(one.borrow().clone());
-        }
-    }
-    distinct
+/// Each value once, in the order in which they come.
+fn distinct<T: Clone + Serialize>(all: impl Iterator<Item = impl Borrow<T>>) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    // Grid points have no order of their own. Texts and numbers are always JSON.
+    let text = |one: &T| serde_json::to_string(one).unwrap_or_default();
+    all.filter(|one| seen.insert(text(one.borrow()))).map(|one| one.borrow().clone()).collect()
 }
 
 /// Why a folder has no summary.

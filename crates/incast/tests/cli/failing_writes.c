@@ -1,7 +1,8 @@
 /*
  * Loaded before libc: one call that writes below $FAIL_BELOW fails as $FAIL_AS
  * says, the one with the number $FAIL_AT, from 1. With $FAIL_COUNT the number
- * of calls is written to that file when the process ends.
+ * of calls is written to that file when the process ends. With $FAIL_LINKS no
+ * file can have a second name, as on two file systems.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -103,6 +104,36 @@ int mkdir(const char *path, mode_t mode)
 	REAL(int, "mkdir", const char *, mode_t);
 	if (!is_below(path) || !(as = failure()) || strcmp(as, "short") == 0)
 		return real(path, mode);
+	return set_errno(as);
+}
+
+int linkat(int from_folder, const char *from, int to_folder, const char *to,
+	   int flags)
+{
+	const char *as;
+
+	REAL(int, "linkat", int, const char *, int, const char *, int);
+	if (is_below(to) && getenv("FAIL_LINKS")) {
+		errno = EXDEV;
+		return -1;
+	}
+	if (!is_below(to) || !(as = failure()) || strcmp(as, "short") == 0)
+		return real(from_folder, from, to_folder, to, flags);
+	return set_errno(as);
+}
+
+ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at,
+			size_t count, unsigned int flags)
+{
+	const char *as;
+
+	REAL(ssize_t, "copy_file_range", int, off64_t *, int, off64_t *, size_t,
+	     unsigned int);
+	if (!is_below_fd(to) || !(as = failure()))
+		return real(from, from_at, to, to_at, count, flags);
+	if (strcmp(as, "short") == 0)
+		return real(from, from_at, to, to_at, count > 1 ? 1 : count,
+			    flags);
 	return set_errno(as);
 }
 

@@ -1,7 +1,7 @@
 //! Each call that writes results fails once, by a library that is loaded before libc: exit code 0 never with a run missing,
 //! and `--resume` makes the results whole.
 
-use crate::common::{command, folder, stderr, text};
+use crate::common::{command, folder, stderr, succeed, text};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -48,19 +48,35 @@ pub fn library(test: &Path) -> PathBuf {
     library
 }
 
+/// What writes.
+enum Writer {
+    /// `incast run`.
+    Run,
+    /// `incast gather`, of shards that are there; their files get a second name, or where that cannot be are copied.
+    Gather { shards: PathBuf, links: bool },
+}
+
 struct Writes {
     library: PathBuf,
     scenario: PathBuf,
+    writer: Writer,
 }
 
 impl Writes {
-    fn run(&self, out: &Path, resume: bool, fail: &[(&str, &str)]) -> Output {
-        let mut command = command(&["run", "--quiet", "--jobs", "1", "--out", text(out), text(&self.scenario)]);
-        if resume {
-            command.arg("--resume");
-        }
+    fn run(&self, out: &Path, again: bool, fail: &[(&str, &str)]) -> Output {
+        let mut command = match &self.writer {
+            Writer::Run => {
+                let mut command = command(&["run", "--quiet", "--jobs", "1", "--out", text(out), text(&self.scenario)]);
+                command.args(again.then_some("--resume"));
+                command
+            }
+            Writer::Gather { shards, .. } => command(&["gather", text(shards), "--out", text(out)]),
+        };
         if !fail.is_empty() {
             command.env("LD_PRELOAD", &self.library).env("FAIL_BELOW", out).envs(fail.iter().copied());
+            if matches!(self.writer, Writer::Gather { links: false, .. }) {
+                command.env("FAIL_LINKS", "1");
+            }
         }
         command.output().expect("the binary starts")
     }
@@ -89,16 +105,35 @@ fn content(results: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_write_that_fails_loses_nothing_in_silence() {
     let test = folder("failing-writes");
-    let writes = Writes { library: library(&test), scenario: test.join("writes.toml") };
-    fs::write(&writes.scenario, SCENARIO).expect("written");
+    let (library, scenario) = (library(&test), test.join("writes.toml"));
+    fs::write(&scenario, SCENARIO).expect("written");
     // In memory: every file is synchronised with the disk.
     let memory = Path::new("/dev/shm").join(format!("incast-writes-{}", std::process::id()));
-    let (whole, count) = (memory.join("whole"), test.join("count"));
+    let shards = memory.join("shards");
+    fs::create_dir_all(&shards).expect("a folder");
+    for shard in ["1/2", "2/2"] {
+        succeed(&["run", "--quiet", "--shard", shard, "--out", text(&shards), text(&scenario)]);
+    }
+    let (library, scenario) = (&library, &scenario);
+    let gather = |links| Writer::Gather { shards: shards.clone(), links };
+    let writers = [("run", Writer::Run, 50), ("links", gather(true), 15), ("copies", gather(false), 30)];
+    let contents = writers.map(|(name, writer, least)| {
+        let (library, scenario) = (library.clone(), scenario.clone());
+        each_call_fails_once(&Writes { library, scenario, writer }, &memory.join(name), least)
+    });
+    assert!(contents.iter().all(|content| *content == contents[0]), "{contents:?}");
+    fs::remove_dir_all(memory).expect("removed");
+}
+
+/// The content of whole results, of which each of at least `least` calls failed once.
+fn each_call_fails_once(writes: &Writes, memory: &Path, least: usize) -> Vec<(String, Vec<u8>)> {
+    fs::create_dir_all(memory).expect("a folder");
+    let (whole, count) = (memory.join("whole"), memory.join("count"));
     let output = writes.run(&whole, false, &[("FAIL_COUNT", text(&count))]);
     assert!(output.status.success(), "{}", stderr(&output));
     let expected = content(&whole);
     let calls: usize = fs::read_to_string(&count).expect("a count").trim().parse().expect("a number");
-    assert!(calls > 50 && expected.len() == 11, "{calls} calls, {expected:?}");
+    assert!(calls > least && expected.len() == 11, "{calls} calls, {expected:?}");
     let every = std::env::var_os(EVERY).is_some();
     let cases = (1..=calls).flat_map(|call| {
         let failures = FAILURES.iter().enumerate();
@@ -126,5 +161,5 @@ fn a_write_that_fails_loses_nothing_in_silence() {
         scope.spawn(|| first.iter().copied().for_each(one));
         second.iter().copied().for_each(one);
     });
-    fs::remove_dir_all(memory).expect("removed");
+    expected
 }

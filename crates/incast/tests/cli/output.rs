@@ -91,6 +91,24 @@ fn a_table_of_all_runs_says_what_its_rows_are_of() {
     assert_eq!(incast(&["export", text(&out)]).status.code(), Some(2), "no folder of a scenario");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_table_of_more_runs_than_files_that_may_be_open_is_written() {
+    let out = folder("export-many");
+    let many = ["--seeds", "30", "--set", "duration=30us", "--set", "warmup=0s", "--quiet", "--out", text(&out)];
+    succeed(&[&["run", &scenario("small")], &many[..]].concat());
+    for name in ["flows.csv", "flows.parquet"] {
+        let file = out.join(name);
+        let arguments = ["export", text(&out.join("small")), "--out", text(&file)].map(str::to_owned);
+        let program = command(&[]).get_program().to_owned();
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-c", "ulimit -n 30; exec \"$0\" \"$@\""]).arg(program).args(arguments);
+        let output = limited.output().expect("it starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(file.metadata().is_ok_and(|file| file.len() > 1000));
+    }
+}
+
 #[test]
 fn the_version_names_the_build() {
     let version = succeed(&["--version"]);
