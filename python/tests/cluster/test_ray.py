@@ -133,6 +133,24 @@ def test_what_dies_is_done_elsewhere(cluster, victim, small, tmp_path):
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
 
 
+def test_what_dies_between_its_last_run_and_its_report_leaves_nothing_twice(cluster, shares, small, tmp_path, monkeypatch):
+    swept(small, tmp_path / "local")
+    real, died = _ray.work, tmp_path / "died"
+
+    def work(how, scenarios, contents):
+        done = real(how, scenarios, contents)
+        with contextlib.suppress(FileExistsError):
+            died.touch(exist_ok=False)
+            os._exit(1)
+        return done
+
+    monkeypatch.setattr(_ray, "work", work)
+    on_ray = swept(small, tmp_path / "ray", executor="ray")
+    assert died.exists() and not on_ray.errors
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+    assert not (tmp_path / "ray" / _ray.STAGING).exists()
+
+
 def worker(cluster):
     """A process of a cluster that does a task."""
     parents = {started.process.pid for node in cluster.worker_nodes for all_of in node.all_processes.values() for started in all_of}
