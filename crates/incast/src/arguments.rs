@@ -72,6 +72,26 @@ pub enum Command {
     ClockSync(Box<clock_sync::Arguments>),
     /// Print the JSON schema of scenarios, or their reference page
     Schema(Schema),
+    /// Print what a shell completes command lines with
+    Completions(Completions),
+    /// Write manual pages, one for each command
+    Man(Man),
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub struct Man {
+    /// The folder: one of those in `manpath`, with man1 behind it
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
 }
 
 /// Which runs of which scenarios.

@@ -5,20 +5,34 @@
 
 use std::sync::{
     OnceLock,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering},
 };
 
 static STOP: AtomicBool = AtomicBool::new(false);
+/// The signal that came last; 0 before.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static WRITING: AtomicUsize = AtomicUsize::new(0);
 static MESSAGE: OnceLock<String> = OnceLock::new();
 
 /// Seconds after which runs have ended.
 const PATIENCE: libc::c_uint = 1;
 
-extern "C" fn on_signal(_signal: libc::c_int) {
+/// What a shell makes of a program that a signal ended: 130 after SIGINT.
+fn code_of(signal: libc::c_int) -> libc::c_int {
+    128 + signal
+}
+
+/// The exit code of an interrupted command.
+pub fn exit_code() -> Option<u8> {
+    let signal = SIGNAL.load(Ordering::Relaxed);
+    if signal == 0 { None } else { u8::try_from(code_of(signal)).ok() }
+}
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    SIGNAL.store(signal, Ordering::Relaxed);
     if STOP.swap(true, Ordering::Relaxed) {
         // SAFETY: R15: `_exit` is async-signal-safe.
-        unsafe { libc::_exit(1) }
+        unsafe { libc::_exit(code_of(signal)) }
     }
     // SAFETY: R15: `alarm` is async-signal-safe.
     unsafe { libc::alarm(PATIENCE) };
@@ -33,7 +47,7 @@ extern "C" fn on_alarm(_signal: libc::c_int) {
         // SAFETY: R15: `write` and `_exit` are async-signal-safe; the message is as long as is said.
         unsafe {
             libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
-            libc::_exit(1)
+            libc::_exit(code_of(SIGNAL.load(Ordering::Relaxed)))
         }
     }
 }

@@ -23,6 +23,7 @@ mod run;
 mod running;
 mod schema;
 mod shards;
+mod shell;
 mod show;
 mod table;
 mod trace;
@@ -38,7 +39,7 @@ use std::ffi::OsString;
 enum End {
     /// Done: exit code 0.
     Done,
-    /// A run failed, or the machine did: exit code 1.
+    /// A run failed, or the machine did: exit code 1; or the command was interrupted: 128 and the number of the signal.
     Failed,
     /// The input is at fault: exit code 2.
     BadInput,
@@ -77,10 +78,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::BenchCase(arguments) => bench::one(&arguments),
         Command::ClockSync(arguments) => clock_sync::clock_sync(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Man(arguments) => shell::man(&arguments),
     };
     match end {
         End::Done => 0,
-        End::Failed => 1,
+        End::Failed => interrupt::exit_code().unwrap_or(1),
         End::BadInput => 2,
     }
 }

@@ -102,7 +102,7 @@ fn interrupt_keeps_what_is_finished() {
     wait_for_runs(&results, 1);
     signal("INT", &child);
     let output = child.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(stderr(&output).contains("--resume"), "{}", stderr(&output));
     let left = fs::read_dir(&results).expect("results").map(|entry| entry.expect("an entry").path());
     assert!(left.into_iter().all(|path| path.extension().is_none_or(|ending| ending != "partial")));
@@ -121,7 +121,7 @@ fn a_signal_while_flows_are_made_keeps_what_is_finished() {
     thread::sleep(Duration::from_millis(100));
     signal("TERM", &child);
     let output = child.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
     assert!(stderr(&output).contains("--resume"), "{}", stderr(&output));
     assert_eq!(runs(&results).len(), 1);
 }
@@ -156,7 +156,7 @@ fn a_signal_while_runs_are_summarised_ends_the_process() {
         thread::sleep(Duration::from_millis(10));
     }
     let output = child.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
     assert!(stderr(&output).contains("--resume"), "{}", stderr(&output));
 }
 

@@ -356,3 +356,24 @@ fn a_comparison_fits_the_width_that_is_asked_for() {
     let wide = run("80", &["--wide", "--set", "duration=\"1ms\"", "--set", "warmup=\"0ms\""]);
     assert!(wide.lines().any(|line| line.chars().count() > 100), "{wide}");
 }
+
+#[test]
+fn shells_and_man_know_every_command() {
+    let help = succeed(&["--help"]);
+    let commands = help.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let commands: Vec<&str> = commands.filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase())).collect();
+    assert!(commands.len() > 20 && commands.contains(&"tune"), "{commands:?}");
+    let out = folder("man");
+    assert!(succeed(&["man", "--out", text(&out)]).is_empty());
+    for shell in ["bash", "zsh", "fish"] {
+        let script = succeed(&["completions", shell]);
+        assert!(commands.iter().all(|command| script.contains(command)), "{shell}");
+    }
+    for command in commands.iter().filter(|command| **command != "help") {
+        let page = fs::read_to_string(out.join(format!("incast-{command}.1"))).expect("a page");
+        assert!(page.contains(".SH DESCRIPTION") || page.contains(".SH NAME"), "{command}");
+    }
+    let refused = incast(&["man", "--out", "/proc/none"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("--out /proc/none: "), "{}", stderr(&refused));
+}

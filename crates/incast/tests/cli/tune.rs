@@ -212,7 +212,7 @@ fn an_interrupted_search_says_what_it_has_and_goes_on() {
     assert!(sent.is_ok_and(|status| status.success()));
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("so far: ") && said.contains("the same command with --resume goes on"), "{said}");
     let resumed = succeed(&[&arguments[..], &["--resume"]].concat());
     let other = folder("tune-whole");
