@@ -132,6 +132,8 @@ pub struct Key {
     pub as_good: Vec<Value>,
     /// By how much the best with this key as at the start differs from the best; `null` where that is not known.
     pub left_alone: Option<f64>,
+    /// That is by short runs, or by fewer than three seeds.
+    pub is_rough: bool,
     /// Runs that differ only in this key are the same to the packet.
     pub does_nothing: bool,
 }

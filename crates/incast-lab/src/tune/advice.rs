@@ -114,6 +114,8 @@ pub struct KeyAdvice {
     pub as_good: Vec<usize>,
     /// By which part the best with this key as at the start differs from the best; `None` where that is not known.
     pub left_alone: Option<f64>,
+    /// That is by short runs, or by fewer than three seeds.
+    pub is_rough: bool,
     /// Runs that differ only in this key are the same to the packet.
     pub does_nothing: bool,
 }
@@ -217,29 +219,27 @@ pub fn of(
     }
 }
 
-/// The objective of settings minus that of others, in full runs of the seeds of the search that both have.
-fn differences(runs: &Runs<'_>, a: &Settings, b: &Settings) -> Vec<f64> {
-    let of = |settings: &Settings, seed| runs.outcome(&(settings.clone(), Length::Full, seed)).objective;
+/// The objective of settings minus that of others, in runs of the seeds of the search that both have.
+fn differences(runs: &Runs<'_>, a: &Settings, b: &Settings, length: Length) -> Vec<f64> {
+    let of = |settings: &Settings, seed| runs.outcome(&(settings.clone(), length, seed)).objective;
     (0..MOST_SEEDS).filter_map(|seed| Some(of(a, seed)? - of(b, seed)?)).collect()
 }
 
-/// What is known of a key by the settings that full runs on enough seeds have tried.
+fn mean(all: &[f64]) -> f64 {
+    all.iter().sum::<f64>() / all.len() as f64
+}
+
+/// What is known of a key by the settings that were tried.
 fn of_key(problem: &Problem<'_>, found: &Found, runs: &Runs<'_>, key: usize) -> KeyAdvice {
     let best = &found.best;
-    let is_known = |it: &&Standing| it.excess == 0.0 && it.length == Length::Full && it.score.is_some();
+    let known: Vec<&Standing> = found.tried.iter().filter(|it| it.excess == 0.0 && it.score.is_some()).collect();
     let mut as_good: BTreeMap<usize, bool> = BTreeMap::from([(best[key], true)]);
-    let mut left_alone: Option<f64> = None;
-    for it in found.tried.iter().filter(is_known) {
-        let own = differences(runs, &it.settings, best);
-        if own.len() < LEAST_SEEDS {
-            continue;
-        }
-        let mean = own.iter().sum::<f64>() / own.len() as f64;
-        let all: Vec<Option<f64>> = own.iter().copied().map(Some).collect();
-        let is_as_good = mean <= problem.indifferent || confidence(&all).is_some_and(|it| it.contains(0.0));
-        *as_good.entry(it.settings[key]).or_default() |= is_as_good;
-        if it.settings[key] == problem.start[key] {
-            left_alone = Some(left_alone.map_or(mean, |least| least.min(mean)));
+    for it in &known {
+        let own = differences(runs, &it.settings, best, Length::Full);
+        if own.len() >= LEAST_SEEDS {
+            let all: Vec<Option<f64>> = own.iter().copied().map(Some).collect();
+            let is_open = confidence(&all).is_some_and(|it| it.contains(0.0));
+            *as_good.entry(it.settings[key]).or_default() |= mean(&own) <= problem.indifferent || is_open;
         }
     }
     let good = if problem.axes[key].is_ordered {
@@ -250,8 +250,34 @@ fn of_key(problem: &Problem<'_>, found: &Found, runs: &Runs<'_>, key: usize) -> 
     } else {
         as_good.iter().filter(|(_, is)| **is).map(|(place, _)| *place).collect()
     };
+    let (left_alone, is_rough) = left_alone(problem, best, &known, runs, key);
     let left_alone = left_alone.map(|least| as_part(runs.columns()[0].1, runs.base(0), least));
-    KeyAdvice { as_good: good, left_alone, does_nothing: does_nothing(found, runs, key) }
+    KeyAdvice { as_good: good, left_alone, is_rough, does_nothing: does_nothing(found, runs, key) }
+}
+
+/// By how much the best settings with a key as at the start are worse than the best; and whether few or short runs say so.
+fn left_alone(
+    problem: &Problem<'_>,
+    best: &Settings,
+    known: &[&Standing],
+    runs: &Runs<'_>,
+    key: usize,
+) -> (Option<f64>, bool) {
+    let start = &problem.start;
+    // The start says something of this key only if no other changes.
+    let only_this = best.iter().zip(start).enumerate().all(|(index, (best, start))| index == key || best == start);
+    let least = |length, seeds: usize| {
+        let own = known.iter().filter(|it| it.settings[key] == start[key] && (only_this || it.settings != *start));
+        let own = own.map(|it| differences(runs, &it.settings, best, length)).filter(|own| own.len() >= seeds);
+        own.map(|own| mean(&own)).min_by(f64::total_cmp)
+    };
+    if best[key] == start[key] {
+        return (Some(0.0), false);
+    }
+    match least(Length::Full, LEAST_SEEDS) {
+        None => (least(Length::Short, 1).or_else(|| least(Length::Full, 1)), true),
+        least => (least, false),
+    }
 }
 
 /// All runs that differ in this key alone are the same to the packet.
@@ -390,6 +416,7 @@ impl Advice {
             key: axis.key.clone(),
             as_good: key.as_good.iter().map(|place| json(&axis.levels[*place])).collect(),
             left_alone: key.left_alone,
+            is_rough: key.is_rough,
             does_nothing: key.does_nothing,
         };
         let tried = |it: &Standing| tuning::Tried {
@@ -530,6 +557,7 @@ impl KeyAdvice {
         };
         let alone = match self.left_alone {
             None => "left as it is: not known".to_owned(),
+            Some(by) if self.is_rough => format!("left as it is: {} by few or short runs", signed(by, is_relative)),
             Some(by) => format!("left as it is: {}", signed(by, is_relative)),
         };
         format!("{range}; {alone}")
