@@ -133,6 +133,43 @@ def test_figures_of_joining_flows(joining, name):
     save(getattr(plot, name)(joining), name)
 
 
+def test_a_metric_over_an_axis(tmp_path):
+    loads, thresholds = [0.2, 0.4, 0.6], ["0.1bdp", "0.5bdp", "off"]
+    ecn = [{"kind": "step", "at": at} if at != "off" else at for at in thresholds[:2]]
+    grid = {"workload.web.load": loads, "switch.ecn": ecn}
+    results = incast.run({**SMALL, "grid": grid}, out=tmp_path, progress=False)
+    figure = plot.metric(results, "slowdown.p99", "load", class_="web", point={"ecn": ecn[0]})
+    fits(figure)
+    (axis,) = figure.axes
+    assert axis.get_xlabel() == "workload.web.load" and axis.get_ylabel() == "web: p99 slowdown"
+    assert len(axis.lines) == 3 and len(axis.collections) == 3, "a line and a band for each scheme"
+    for scheme, line in zip(results.schemes, axis.lines, strict=True):
+        expected = [
+            row["slowdown"]["p99"]
+            for load in loads
+            for row in results.rows
+            if row["seed"] == "all" and row["class"] == "web" and row["scheme"] == scheme
+            and row["grid"] == {"workload.web.load": load, "switch.ecn": ecn[0]}
+        ]
+        assert list(line.get_xdata()) == loads and list(line.get_ydata()) == expected
+    # What has no place as a number lies at equal distances; in axes that are given there is no legend.
+    figure = plot.metric(results, "fct_us.mean", "switch.ecn", class_="incast", point={"load": 0.4}, logarithmic=True)
+    assert list(figure.axes[0].lines[0].get_xdata()) == [0, 1]
+    given = figure.add_axes((0, 0, 1, 1))
+    assert plot.metric(results, "goodput_gbps", "load", point={"ecn": ecn[1]}, ax=given) is figure and len(given.lines) == 3
+    for wrong, why in [
+        ({"metric": "slowdown.p98", "over": "load", "point": {"ecn": ecn[0]}}, "incast list metrics"),
+        ({"metric": "slowdown.p99", "over": "load"}, "switch.ecn is missing"),
+        ({"metric": "slowdown.p99", "over": "size"}, "allowed is one of switch.ecn, workload.web.load"),
+        ({"metric": "slowdown.p99", "over": "load", "point": {"ecn": "off"}}, "found 'off'"),
+        ({"metric": "slowdown.p99", "over": "load", "point": {"ecn": ecn[0], "load": 0.2}}, "which the figure is over"),
+        ({"metric": "slowdown.p99", "over": "load", "point": {"ecn": ecn[0]}, "class_": "no"}, "allowed are web, incast, all"),
+        ({"metric": "convergence_us", "over": "load", "point": {"ecn": ecn[0]}}, "unknown at every point"),
+    ]:
+        with pytest.raises(ValueError, match=why):
+            plot.metric(results, **wrong)
+
+
 def test_published_numbers_are_drawn():
     results = incast.run(incast.Scenario("blitz/fig01a", short=True), progress=False)
     figure = plot.published(results)

@@ -1,0 +1,170 @@
+"""A number over an axis of the grid."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from .._results import Results
+from ._style import figure, legend, looks, plain, style
+
+# Words for metrics on an axis, by what stands before the dot; and for what stands behind it.
+_WORDS = {
+    "fct_us": "flow completion time (µs)",
+    "rct_us": "request completion time (µs)",
+    "slowdown": "slowdown",
+    "goodput_gbps": "goodput (Gbit/s)",
+    "long_flow_gbps": "rate of long flows (Gbit/s)",
+    "max_queue_bytes": "largest queue (B)",
+    "retransmitted_bytes": "retransmitted (B)",
+    "jain": "Jain's index",
+}
+
+
+def metric(
+    results: Results,
+    metric: str,
+    over: str,
+    *,
+    class_: str = "all",
+    point: Mapping[str, Any] | None = None,
+    highlight: Sequence[str] | None = None,
+    logarithmic: bool = False,
+    ax: Axes | None = None,
+) -> Figure:
+    """A metric against the values of one axis of the grid, a line for each scheme, with 95% confidence intervals.
+
+    An interval is over the seeds, as in the summary; with one seed there is none. Where a value is unknown, as flows did not
+    finish, there is no point. Numbers lie at their places, whatever their unit; other values, and those of different units,
+    at equal distances.
+
+    Args:
+        results: what to draw, also a sweep.
+        metric: as in claims and ``incast table``: ``"slowdown.p99"``.
+        over: path of the axis, or its last part where that names one axis: ``"workload.web.load"`` or ``"load"``.
+        class_: class of flows.
+        point: values of the other axes of the grid; each that has several is to be given.
+        highlight: schemes in colour. Default: all, or the seven with the least mean over the axis.
+        logarithmic: both scales, of a value axis as far as its values are numbers above 0.
+        ax: where to draw. Default: a new figure with a legend.
+
+    Raises:
+        ValueError: there is no such metric, axis, class or point, or more than one.
+    """
+    axis = _axis(results, over)
+    fixed = _fixed(results, axis, point)
+    pooled = [row for row in results.rows if row["seed"] == "all" and row["class"] == class_]
+    if not pooled:
+        classes = dict.fromkeys(row["class"] for row in results.rows)
+        raise ValueError(f"class_: found {class_!r}, allowed are {', '.join(classes)}")
+    rows = [row for row in pooled if all(row["grid"][key] == value for key, value in fixed.items())]
+    values = list({str(row["grid"][axis]): row["grid"][axis] for row in rows}.values())
+    places, unit = _places(values)
+    where = {str(value): place for value, place in zip(values, places or range(len(values)), strict=True)}
+    lines: dict[str, list[tuple[float, float, tuple[float, float] | None]]] = {}
+    for scheme in results.schemes:
+        own = [(where[str(row["grid"][axis])], _number(row, metric), row) for row in rows if row["scheme"] == scheme]
+        lines[scheme] = [
+            (place, number, tuple(row["ci95"][metric]) if row["ci95"].get(metric) else None)
+            for place, number, row in sorted(own, key=lambda one: one[0])
+            if number is not None
+        ]
+    if not any(lines.values()):
+        raise ValueError(f"{metric} of {class_} is unknown at every point: flows did not finish, or it was not measured")
+    means = {scheme: sum(y for _, y, _ in line) / len(line) for scheme, line in lines.items() if line}
+    best = sorted(means, key=lambda scheme: means[scheme])
+    its_looks = looks(results.schemes, highlight, best)
+    with style():
+        made, drawn = _new() if ax is None else (ax.get_figure(root=True), ax)
+        if made is None:
+            raise ValueError("ax: it belongs to no figure")
+        for scheme, line in lines.items():
+            look = its_looks[scheme]
+            drawn.plot([x for x, _, _ in line], [y for _, y, _ in line], marker=".", markersize=4, **look.line(scheme))
+            known = [(x, interval) for x, _, interval in line if interval]
+            if known and not look.behind:
+                low, high = zip(*(interval for _, interval in known), strict=True)
+                drawn.fill_between([x for x, _ in known], low, high, color=look.colour, alpha=0.15, linewidth=0)
+        if places is None:
+            drawn.set_xticks(range(len(values)), [str(value) for value in values])
+        elif len(values) <= 8 and not logarithmic:
+            drawn.set_xticks(places)
+        if logarithmic:
+            drawn.set_yscale("log")
+            plain(drawn.yaxis)
+            if places and min(places) > 0:
+                drawn.set_xscale("log")
+                plain(drawn.xaxis)
+        drawn.set_xlabel(f"{axis} ({unit})" if unit else axis)
+        drawn.set_ylabel(_label(metric, class_))
+        if shown := [f"{key} {value}" for key, value in fixed.items() if _varies(results, key)]:
+            drawn.set_title("\n".join(shown), fontsize=7)
+        if ax is None:
+            legend(made, [drawn], its_looks)
+    return made
+
+
+def _new() -> tuple[Figure, Axes]:
+    made, (axis,) = figure()
+    return made, axis
+
+
+def _axis(results: Results, over: str) -> str:
+    axes = list(results.points[0])
+    found = [axis for axis in axes if axis == over] or [axis for axis in axes if axis.endswith(f".{over}")]
+    if len(found) != 1:
+        raise ValueError(f"over: found {over!r}, allowed is one of {', '.join(axes) or 'the axes of a grid, which there is not'}")
+    return found[0]
+
+
+def _varies(results: Results, axis: str) -> bool:
+    return len({str(point[axis]) for point in results.points}) > 1
+
+
+def _fixed(results: Results, axis: str, point: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The values of the other axes."""
+    fixed: dict[str, Any] = {}
+    given = {_axis(results, key): value for key, value in (point or {}).items()}
+    if axis in given:
+        raise ValueError(f"point: found {axis}, which the figure is over")
+    for other in (key for key in results.points[0] if key != axis):
+        values = list({str(one[other]): one[other] for one in results.points}.values())
+        if other not in given and len(values) > 1:
+            raise ValueError(f"point: {other} is missing, allowed are {', '.join(map(str, values))}")
+        fixed[other] = given.get(other, values[0])
+        if fixed[other] not in values:
+            raise ValueError(f"point: {other}: found {fixed[other]!r}, allowed are {', '.join(map(str, values))}")
+    return fixed
+
+
+def _number(row: Mapping[str, Any], metric: str) -> float | None:
+    value: Any = row
+    for part in metric.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            raise ValueError(f"metric: found {metric!r}, allowed are those of `incast list metrics`, such as slowdown.p99")
+        value = value[part]
+    if value is not None and not isinstance(value, (int, float)):
+        raise ValueError(f"metric: found {metric!r}, which is no number")
+    return value
+
+
+def _places(values: Sequence[Any]) -> tuple[list[float] | None, str]:
+    """The values as numbers of one unit, where they are that."""
+    parts = [re.fullmatch(r"([-+0-9.]+(?:e[-+]?\d+)?)\s*([A-Za-z%]*)", str(value)) for value in values]
+    if any(isinstance(value, bool) for value in values) or not all(parts):
+        return None, ""
+    units = {part[2] for part in parts if part}
+    if len(units) != 1:
+        return None, ""
+    return [float(part[1]) for part in parts if part], units.pop()
+
+
+def _label(metric: str, class_: str) -> str:
+    name, _, statistic = metric.partition(".")
+    words = {"p50": "median", "p999": "p99.9"}.get(statistic, statistic)
+    what = " ".join(part for part in (words, _WORDS.get(name, name.replace("_", " "))) if part)
+    return what if class_ == "all" else f"{class_}: {what}"
