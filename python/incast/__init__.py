@@ -19,8 +19,11 @@ from ._tune import Tuning, tune
 if TYPE_CHECKING:
     from . import plot as plot
 
-__version__: str = _incast.build
-"""What ``incast --version`` prints behind the name: release and hash of the sources, then commit, profile and target."""
+__version__: str = _incast.version
+"""Release and hash of the sources that decide results, by PEP 440: what results have as their version."""
+
+__build__: str = _incast.build
+"""What ``incast --version`` prints behind the name: the version, then commit, profile and target."""
 
 
 def __getattr__(name: str) -> Any:
@@ -51,6 +54,7 @@ __all__ = [
     "Sweep",
     "Table",
     "Tuning",
+    "__build__",
     "__version__",
     "bundled",
     "open",

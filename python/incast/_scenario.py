@@ -203,6 +203,17 @@ class Scenario:
             cores=facts["cores"],
         )
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes it as a TOML file that the command takes: every value spelled out, with its grid, published numbers and changes.
+
+        Files that it names have their whole paths there. Returns the path.
+
+        Raises:
+            RunError: the file cannot be written.
+        """
+        self._inner.save(Path(path))
+        return Path(path)
+
     @property
     def name(self) -> str:
         """Its name, which is that of its results folder."""

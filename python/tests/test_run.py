@@ -14,6 +14,7 @@ import threading
 import time
 
 import pytest
+from packaging.version import Version
 from conftest import SMALL, without_cost
 
 import incast
@@ -228,7 +229,9 @@ def test_threads_run_at_once(small, tmp_path):
 
 def test_the_command_is_there():
     version = subprocess.run(["incast", "--version"], capture_output=True, text=True, check=True).stdout
-    assert version.strip() == f"incast {incast.__version__}"
+    assert version.strip() == f"incast {incast.__build__}"
+    # By PEP 440.
+    assert str(Version(incast.__version__)) == incast.__version__ and incast.__build__.startswith(incast.__version__)
     assert subprocess.run(["incast", "run", "no-such.toml"], capture_output=True, check=False).returncode == 2
     listed = subprocess.run("incast list schemes | head -1", shell=True, capture_output=True, text=True, check=True)
     assert listed.stderr == ""

@@ -119,3 +119,18 @@ def test_scenarios_are_values(small):
     again = pickle.loads(pickle.dumps(small.with_(duration="100us")))
     assert again == small.with_(duration="100us") != small and hash(again) == hash(small.with_(duration="100us"))
     assert "dctcp" in repr(small)
+
+
+def test_a_saved_scenario_is_the_same(small, tmp_path):
+    changed = small.with_({"switch.ecn.at": "0.5bdp", "grid": {"workload.web.load": [0.2, 0.4]}})
+    path = changed.save(tmp_path / "saved.toml")
+    again = incast.Scenario(path)
+    assert again == changed and again.axes == ["workload.web.load"] and again.hash == changed.hash
+    # A file that it names is found from anywhere.
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "sizes.csv").write_text("size_bytes,cdf\n1000,0.0\n40000,1.0\n")
+    named = {**json.loads(json.dumps(small.effective)), "workload": [{**small.effective["workload"][0], "sizes": {"file": "sizes.csv"}}]}
+    saved = incast.Scenario(named, folder=tmp_path / "here").save(tmp_path / "elsewhere.toml")
+    assert incast.Scenario(saved).check().runs
+    with pytest.raises(incast.RunError, match="saved.toml"):
+        changed.save(tmp_path / "none" / "saved.toml")

@@ -3,13 +3,14 @@
 use crate::error;
 use incast_cli::bundled::Located;
 use incast_lab::{
+    atomic,
     results::host::cores,
     run::{Plan, RunError, only::Only},
     scenario::{self, Form, Run, Source},
 };
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::{io::Write as _, path::PathBuf};
 
 /// See `incast.Scenario`.
 #[pyclass(frozen, module = "incast._incast")]
@@ -133,6 +134,14 @@ impl Scenario {
     /// Files that its values name, as they name them, and where they are.
     fn files(&self) -> Vec<(String, PathBuf)> {
         self.inner.files()
+    }
+
+    /// Writes a file of the scenario with every value spelled out.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        // A table of texts and finite numbers is always TOML.
+        let text = toml::to_string(&self.inner.for_another_folder(self.inner.effective.clone())).unwrap_or_default();
+        let written = atomic::write(&path, |file| file.write_all(text.as_bytes()));
+        written.map_err(|source| error::run(py, &RunError::Files { path, source }))
     }
 
     /// The effective values as a TOML document.

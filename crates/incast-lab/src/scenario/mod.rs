@@ -32,6 +32,7 @@ use folder::Folders;
 use incast_units::Time;
 use resolve::{Point, files::Files};
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -133,6 +134,25 @@ impl Scenario {
             .filter(|workload| text(workload, "kind").as_deref() == Some("long"))
             .map(|workload| text(workload, "class").unwrap_or_else(|| "long".to_owned()))
             .collect()
+    }
+
+    /// A table of its values for a file in any folder: files that it names have their whole paths.
+    #[must_use]
+    pub fn for_another_folder(&self, mut table: toml::Table) -> toml::Table {
+        fn absolute(value: &mut toml::Value, files: &BTreeMap<String, PathBuf>) {
+            match value {
+                toml::Value::String(text) => {
+                    let path = files.get(text).and_then(|path| std::path::absolute(path).ok());
+                    path.into_iter().for_each(|path| *text = path.to_string_lossy().into_owned());
+                }
+                toml::Value::Array(values) => values.iter_mut().for_each(|value| absolute(value, files)),
+                toml::Value::Table(table) => table.iter_mut().for_each(|(_, value)| absolute(value, files)),
+                _ => {}
+            }
+        }
+        let files: BTreeMap<String, PathBuf> = self.files().into_iter().collect();
+        table.iter_mut().for_each(|(_, value)| absolute(value, &files));
+        table
     }
 
     /// The same with more values changed, without the grid points that cannot be simulated; and why each of these cannot.

@@ -11,14 +11,12 @@ use crate::{
         record::Status,
         row::{Row, Seed},
     },
-    run::{Observer, Options, Plan, RunError, execute, execute_part, folder::Existing, list::Flows, only::Only},
+    run::{Observer, Options, Plan, RunError, execute, execute_part, folder::Existing, only::Only},
     scenario::{Column, Run, Scenario, ScenarioError},
 };
-use incast_sim::FlowSpec;
 use incast_units::Time;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
 use toml::{Table, Value};
@@ -283,10 +281,7 @@ impl<'a> Runs<'a> {
         table.insert("name".into(), Value::String(format!("{name}-tuned")));
         let seeds = self.space.own_seeds.iter().map(|seed| Value::Integer(*seed as i64)).collect();
         table.insert("seeds".into(), Value::Array(seeds));
-        // It stands in another folder than the files that it names.
-        let files: BTreeMap<String, PathBuf> = scenario.files().into_iter().collect();
-        table.iter_mut().for_each(|(_, value)| absolute(value, &files));
-        Some(table)
+        Some(scenario.for_another_folder(table))
     }
 
     /// What was measured, if it was.
@@ -433,12 +428,11 @@ impl<'a> Runs<'a> {
                 row(&column.class).filter(|_| is_done).and_then(|row| row.number(&column.metric))
             };
             let first = row(class);
-            let run = self.space.find(self.scheme, trial.1, &trial.0, self.space.seeds[trial.2]);
             let measured = Measured {
                 values: self.columns.iter().map(value).collect(),
                 digest: record.digest.clone(),
                 is_too_short: first.is_some_and(Row::is_too_short),
-                samples: self.columns.iter().map(|(column, _)| samples(row(&column.class), run, column)).collect(),
+                samples: self.columns.iter().map(|(column, _)| samples(row(&column.class), column)).collect(),
                 is_finished: self
                     .columns
                     .iter()
@@ -453,28 +447,9 @@ impl<'a> Runs<'a> {
 }
 
 /// What a number counts in a run: flows of its class, or requests.
-fn samples(row: Option<&Row>, run: Option<&Run>, column: &Column) -> u64 {
-    let flows = row.map_or(0, Row::flows);
-    let requests = || {
-        // What hosts open during the run are requests of one flow.
-        let all = Flows::of(run?).ok()?;
-        let own = all.rows.iter().filter(|row| row.counted && row.flow.request != FlowSpec::NO_REQUEST);
-        Some(own.map(|row| row.flow.request).collect::<BTreeSet<u64>>().len() as u64)
-    };
-    if column.metric.starts_with("rct_us") { requests().map_or(flows, |all| all.min(flows)) } else { flows }
-}
-
-/// Names of files with their folders.
-fn absolute(value: &mut Value, files: &BTreeMap<String, PathBuf>) {
-    match value {
-        Value::String(text) => {
-            let path = files.get(text).and_then(|path| std::path::absolute(path).ok());
-            path.into_iter().for_each(|path| *text = path.to_string_lossy().into_owned());
-        }
-        Value::Array(values) => values.iter_mut().for_each(|value| absolute(value, files)),
-        Value::Table(table) => table.iter_mut().for_each(|(_, value)| absolute(value, files)),
-        _ => {}
-    }
+fn samples(row: Option<&Row>, column: &Column) -> u64 {
+    let counted = if column.metric.starts_with("rct_us") { "requests" } else { "flows" };
+    row.and_then(|row| row.count(counted)).unwrap_or(0)
 }
 
 /// A number on the scale of outcomes.
