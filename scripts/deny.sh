@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 passed=scripts/deny.passed tools=$PWD/target/tools
 state() {
-    { find . -name target -prune -o -name .git -prune -o -name Cargo.toml -print0 | sort --zero-terminated &&
+    { find . -name target -prune -o -name .git -prune -o -name Cargo.toml -print0 | LC_ALL=C sort --zero-terminated &&
         printf '%s\0' Cargo.lock deny.toml scripts/deny.sh; } | xargs -0 sha256sum
 }
 if [ "${1:-}" != --again ] && [ "$(cat "$passed" 2>/dev/null)" = "$(state | sha256sum | cut -d' ' -f1)" ]; then

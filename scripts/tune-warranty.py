@@ -268,6 +268,9 @@ def main() -> int:
 
     print(f"kept in {kept} of {len(results)} fabrics; above the grid's best, median: tune {median('tune')}, "
           f"start {median('start')}, rule of thumb {median('thumb')}")
+    regrets = [math.inf if it["tune"] is None else it["tune"][0] for it in results]
+    print(f"tune is {statistics.fmean(regrets):+.1%} above the best on average, {max(regrets):+.1%} at worst; p99 is within {WITHIN:.0%} "
+          f"or not told apart in {sum(keeps(it['p99']) for it in results)}")
     print(f"rules of thumb are within {WITHIN:.0%} or not told apart in {sum(keeps(it['thumb']) for it in results)}, starts in "
           f"{sum(keeps(it['start']) for it in results)}")
     return 0 if kept >= math.ceil(LEAST / FABRICS * len(results)) else 1

@@ -144,8 +144,14 @@ pub fn parquet(out: &Path, names: &[String], parts: &[Part], about: &About) -> R
         at_fault = None;
         writer.close().map(drop).map_err(io::Error::other)
     });
-    written.map_err(|source| FileError { path: at_fault.unwrap_or_else(|| out.to_owned()), source })?;
+    written.map_err(|source| at_fault_of(at_fault, out, source))?;
     Ok(rows)
+}
+
+/// The file at fault: a part, but where it is the disk that is written to.
+fn at_fault_of(part: Option<PathBuf>, out: &Path, source: io::Error) -> FileError {
+    let part = part.filter(|_| !matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded));
+    FileError { path: part.unwrap_or_else(|| out.to_owned()), source }
 }
 
 /// Appends the rows of a file.
@@ -216,7 +222,7 @@ pub fn csv(out: &Path, names: &[String], parts: &[Part]) -> Result<u64, FileErro
         at_fault = None;
         writer.flush()
     });
-    written.map_err(|source| FileError { path: at_fault.unwrap_or_else(|| out.to_owned()), source })?;
+    written.map_err(|source| at_fault_of(at_fault, out, source))?;
     Ok(rows)
 }
 

@@ -1,7 +1,7 @@
 //! What a search says: the settings, how sure it is of them, and what else they change.
 
 use super::{
-    Within,
+    MOST_HELD_OUT, Within,
     axis::Axis,
     conditions::Condition,
     search::{Found, Length, MOST_SEEDS, Problem, Settings, Standing, Trials},
@@ -26,7 +26,7 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     fs,
-    io::{self, Write as _},
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -83,6 +83,8 @@ pub struct SchemeAdvice {
     pub is_tested: bool,
     /// Everything was tried, at least by short runs; else what the search came upon.
     pub is_exhaustive: bool,
+    /// Runs that failed, and why the first did.
+    pub failed: Option<(usize, String)>,
     /// Queues still rose at the end of a run of the start or of the best.
     pub is_too_short: bool,
     /// The user's scenario with what is advised, every value spelled out.
@@ -129,7 +131,7 @@ impl SchemeAdvice {
             if self.is_high { low > 0.0 } else { high < 0.0 }
         };
         let is_better = self.apart.as_ref().is_some_and(is_better) || self.finishes_more();
-        self.best != self.start && is_better && self.limits.iter().all(|limit| limit.is_kept)
+        self.is_tested && self.best != self.start && is_better && self.limits.iter().all(|limit| limit.is_kept)
     }
 
     /// The number is known on all seeds, as all flows end, and with the start it is not.
@@ -169,15 +171,32 @@ pub fn of(
         Pairs::new(metric, [&start[..], &best[..]].into_iter()).apart("", &best, &start)
     };
     let columns = runs.columns();
+    // Of a limit the seeds count that the start knows: what the start does not finish is not held against others.
+    let of_start = |place: usize| -> (Vec<f64>, Option<Vec<f64>>) {
+        let value = |settings, seed| runs.measured(settings, Length::Full, MOST_SEEDS + seed)?.values[place];
+        let seeds: Vec<usize> = (0..unseen).filter(|seed| value(start, *seed).is_some()).collect();
+        let own = seeds.iter().map(|seed| value(best, *seed)).collect();
+        (seeds.iter().filter_map(|seed| value(start, *seed)).collect(), own)
+    };
     let limit = |(index, within): (usize, &Within)| {
         let ((column, metric), place) = (&columns[1 + index], 1 + index);
         let is_high = metric.better == Better::High;
-        let apart = apart(place, metric);
-        let is_kept = match &apart {
-            Some(apart) if is_high => apart.difference >= -within.worse,
-            Some(apart) => apart.difference <= within.worse,
-            // What the start does not finish is not held against others.
-            None => values(start, place).is_none(),
+        let (of_start, own) = of_start(place);
+        let mean = own.as_ref().map(|own| {
+            let pairs = Pairs::new(metric, [&of_start[..], &own[..]].into_iter());
+            pairs.mean_of(own) / pairs.mean_of(&of_start) - 1.0
+        });
+        let apart = own.as_ref().and_then(|own| {
+            let pairs = Pairs::new(metric, [&of_start[..], &own[..]].into_iter());
+            pairs.apart("", own, &of_start)
+        });
+        let is_kept = match mean {
+            _ if of_start.is_empty() => true,
+            None => false,
+            // Of nothing, which has no parts.
+            Some(part) if part.is_nan() => true,
+            Some(part) if is_high => part >= -within.worse,
+            Some(part) => part <= within.worse,
         };
         let bound =
             format!("{}{}%", if is_high { "at least -" } else { "at most +" }, text::significant(within.worse * 100.0));
@@ -210,7 +229,8 @@ pub fn of(
         is_worse_in_common: in_common.sum::<f64>() > 0.0,
         is_stopped,
         is_tested: !is_stopped,
-        is_exhaustive: found.is_exhaustive,
+        is_exhaustive: found.is_exhaustive && !is_stopped,
+        failed: runs.failed(),
         is_too_short: [start, best].into_iter().any(|it| runs.is_too_short(it)),
         scenario: runs.effective(best),
         indifferent: runs.indifferent(),
@@ -289,9 +309,12 @@ fn does_nothing(found: &Found, runs: &Runs<'_>, key: usize) -> bool {
             if !places.all(|(index, (a, b))| (a != b) == (index == key)) {
                 continue;
             }
-            for length in [Length::Full, Length::Short] {
+            let seeds = 0..MOST_SEEDS + MOST_HELD_OUT;
+            for (length, seed) in
+                [Length::Full, Length::Short].into_iter().flat_map(|it| seeds.clone().map(move |seed| (it, seed)))
+            {
                 let digest = |it: &Standing| {
-                    let digest = &runs.measured(&it.settings, length, 0)?.digest;
+                    let digest = &runs.measured(&it.settings, length, seed)?.digest;
                     (!digest.is_empty()).then_some(digest)
                 };
                 let Some((a, b)) = digest(one).zip(digest(other)) else { continue };
@@ -341,7 +364,7 @@ impl Advice {
             let difference = match (&scheme.apart, scheme.known) {
                 (None, [start, best]) => {
                     let unseen = scheme.unseen;
-                    format!("known on {best} of {unseen}, with the start on {start}, as flows did not finish")
+                    format!("known on {best} of {unseen}, with the start on {start}")
                 }
                 (apart, _) => in_words(apart.as_ref()),
             };
@@ -378,6 +401,9 @@ impl Advice {
         }
         if scheme.is_too_short {
             said.push("queues still rise at the end of the runs: longer ones may say otherwise".into());
+        }
+        if let Some((count, why)) = &scheme.failed {
+            said.push(format!("{count} runs failed, and their numbers are unknown; the first: {why}"));
         }
         let how = if scheme.is_exhaustive { "all" } else { "of a pattern search" };
         said.push(format!("{} settings tried, {how}, {spent} run-equivalents", scheme.tried.len()));
@@ -487,19 +513,16 @@ impl Advice {
             let is_taken = self.schemes[..index].iter().any(|other| safe(&other.scheme) == own);
             if is_taken { format!("tuned-{own}-{index}.toml") } else { format!("tuned-{own}.toml") }
         };
-        for index in 0..self.schemes.len() {
-            for name in ["tuned.toml".to_owned(), named(index)] {
-                let path = self.folder.join(name);
-                match fs::remove_file(&path) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(RunError::files(&path)(error)),
-                    _ => {}
-                }
+        for entry in fs::read_dir(&self.folder).map_err(RunError::files(&self.folder))?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == "tuned.toml" || name.starts_with("tuned-") && name.ends_with(".toml") {
+                fs::remove_file(entry.path()).map_err(RunError::files(&entry.path()))?;
             }
         }
-        let mut paths = Vec::new();
+        let (mut paths, mut kept) = (Vec::new(), BTreeMap::new());
         for (index, scheme) in self.schemes.iter().enumerate().filter(|(_, scheme)| scheme.helps()) {
             let Some(mut table) = scheme.scenario.clone() else { continue };
-            table.iter_mut().try_for_each(|(_, value)| self.keep_files(value))?;
+            table.iter_mut().try_for_each(|(_, value)| self.keep_files(value, &mut kept))?;
             let name = if self.schemes.len() == 1 { "tuned.toml".to_owned() } else { named(index) };
             let path = self.folder.join(name);
             // A table of texts and finite numbers is always TOML.
@@ -510,21 +533,29 @@ impl Advice {
         Ok(paths)
     }
 
-    /// Copies files of bundled scenarios, which are gone when the program ends, beside the scenario that names them.
-    fn keep_files(&self, value: &mut toml::Value) -> Result<(), RunError> {
+    /// Copies temporary files, as those of bundled scenarios, which are gone when the program ends, beside the scenario that names
+    /// them. `kept` are their names there.
+    fn keep_files(&self, value: &mut toml::Value, kept: &mut BTreeMap<PathBuf, String>) -> Result<(), RunError> {
         match value {
             toml::Value::String(text) => {
                 let path = Path::new(text.as_str());
                 let is_gone = path.starts_with(std::env::temp_dir()) && path.is_file();
-                if let Some(name) = path.file_name().filter(|_| is_gone) {
-                    let name = name.to_string_lossy().into_owned();
-                    fs::copy(path, self.folder.join(&name)).map_err(RunError::files(path))?;
-                    *text = name;
-                }
+                let Some(name) = path.file_name().filter(|_| is_gone) else { return Ok(()) };
+                let name = match kept.get(path) {
+                    Some(name) => name.clone(),
+                    None => {
+                        // Files of two folders may have one name.
+                        let name = format!("file{}-{}", kept.len(), name.to_string_lossy());
+                        fs::copy(path, self.folder.join(&name)).map_err(RunError::files(path))?;
+                        kept.insert(path.to_owned(), name.clone());
+                        name
+                    }
+                };
+                *text = name;
                 Ok(())
             }
-            toml::Value::Array(values) => values.iter_mut().try_for_each(|value| self.keep_files(value)),
-            toml::Value::Table(table) => table.iter_mut().try_for_each(|(_, value)| self.keep_files(value)),
+            toml::Value::Array(values) => values.iter_mut().try_for_each(|value| self.keep_files(value, kept)),
+            toml::Value::Table(table) => table.iter_mut().try_for_each(|(_, value)| self.keep_files(value, kept)),
             _ => Ok(()),
         }
     }
@@ -572,7 +603,7 @@ fn signed(difference: f64, is_relative: bool) -> String {
 }
 
 fn in_words(apart: Option<&Apart>) -> String {
-    apart.map_or_else(|| "unknown, as flows did not finish".to_owned(), Apart::text)
+    apart.map_or_else(|| "not known on every seed".to_owned(), Apart::text)
 }
 
 fn json(value: &toml::Value) -> serde_json::Value {
@@ -605,6 +636,7 @@ mod tests {
             is_stopped: false,
             is_tested: true,
             is_exhaustive: true,
+            failed: None,
             is_too_short: false,
             scenario: None,
             indifferent: 0.02,
@@ -629,6 +661,7 @@ mod tests {
 
     #[test]
     fn flows_that_finish_are_a_help_where_those_of_the_start_do_not() {
+        assert!(!SchemeAdvice { is_tested: false, ..advice() }.helps(), "its limits are not known");
         let unfinished = SchemeAdvice { apart: None, known: [1, 3], ..advice() };
         assert!(unfinished.helps());
         assert!(!SchemeAdvice { known: [1, 2], ..unfinished.clone() }.helps(), "nor do its own");

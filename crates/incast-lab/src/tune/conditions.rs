@@ -9,14 +9,16 @@ use super::{
 use crate::{
     metrics,
     results::{
+        checksums::hex,
         row::Row,
         verdict::{Apart, Pairs},
     },
     run::{Observer, Options, Plan, RunError, execute, folder::Existing, only::Only},
-    scenario::safe,
+    scenario::{safe, tree},
     text,
 };
 use incast_units::{Bytes, Time};
+use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};
 use toml::{Table, Value};
 
@@ -47,7 +49,7 @@ impl Condition {
         let said = match (&self.not_run, &self.apart) {
             (Some(why), _) => format!("not run, as {why}"),
             (None, Some(apart)) => apart.text(),
-            (None, None) => "unknown, as flows did not finish".to_owned(),
+            (None, None) => "not known on every seed".to_owned(),
         };
         format!("{} {said}", self.name)
     }
@@ -100,12 +102,13 @@ fn of_scheme(
     for kind in KINDS {
         let (tuned, keys): (Vec<_>, Vec<_>) =
             keys(&effective, name, kind).into_iter().partition(|(key, _)| is_tuned(key));
+        let of_which = if kind == "load" { scaled_part(&effective, &keys) } else { String::new() };
         for factor in [1.0 - question.vary, 1.0 + question.vary] {
             let change = (factor - 1.0) * 100.0;
             let in_bdp =
                 if kind == "round trip" && depends_on_delay(space) { ", thresholds in bdp with it," } else { "" };
             let condition =
-                Condition { name: format!("{kind} {}%{in_bdp}", signed(change)), apart: None, not_run: None };
+                Condition { name: format!("{kind}{of_which} {}%{in_bdp}", signed(change)), apart: None, not_run: None };
             let not_run = |why: &str| Condition { not_run: Some(why.to_owned()), ..condition.clone() };
             let changed =
                 keys.iter().map(|(key, now)| Some((key.clone(), Value::Array(vec![scaled(key, now, factor)?]))));
@@ -128,18 +131,27 @@ fn of_scheme(
             }
             let percent = text::significant(factor * 100.0);
             let kind_safe = kind.replace(' ', "-");
-            let mut scenario = scenario.renamed(&format!("{}-{}-{kind_safe}-{percent}", space.name(), safe(name)));
+            // What another search left of this condition is of other settings.
+            let of = &hex(&Sha256::digest(Value::Table(both.clone()).to_string()))[..8];
+            let mut scenario = scenario.renamed(&format!("{}-{}-{kind_safe}-{percent}-{of}", space.name(), safe(name)));
             scenario.seeds = space.unseen()[..SEEDS].to_vec();
             scenario.seed_budget = SEEDS;
             let plan = Plan::new(scenario, None, &Only::default().with("scheme", name))?;
             let run = |existing| execute(&plan, &Options { existing, ..options.clone() }, observer, stop);
-            // What another search left of this condition is not of these settings.
             let finished = match run(Existing::Resume) {
-                Err(RunError::Occupied { .. }) => run(Existing::Overwrite)?,
+                Err(RunError::Occupied { .. }) if options.existing == Existing::Overwrite => run(Existing::Overwrite)?,
+                Err(RunError::Occupied { .. }) => {
+                    all.push(not_run("its folder holds other results"));
+                    continue;
+                }
                 finished => finished?,
             };
             if stop.load(Ordering::Relaxed) {
                 return Ok(all);
+            }
+            if let Some((_, why)) = finished.failures.first() {
+                all.push(not_run(&format!("a run failed: {why}")));
+                continue;
             }
             let [start, best] = settings.map(|places| objective(&finished.rows, question, space, (name, places)));
             let apart = start.zip(best).and_then(|(start, best)| {
@@ -167,6 +179,14 @@ fn objective(
     };
     let values: Vec<f64> = rows.iter().filter(is_it).map(|row| row.number(&column.metric)).collect::<Option<_>>()?;
     (values.len() == SEEDS).then_some(values)
+}
+
+/// Which classes' loads are scaled, if that is not all.
+fn scaled_part(effective: &Table, keys: &[(String, Value)]) -> String {
+    let workloads = effective.get("workload").and_then(Value::as_array).map_or(0, Vec::len);
+    let class = |(key, _): &(String, Value)| tree::path::split(key).ok()?.into_iter().nth(1);
+    let classes: Vec<String> = keys.iter().filter_map(class).collect();
+    if classes.is_empty() || classes.len() == workloads { String::new() } else { format!(" of {}", classes.join(", ")) }
 }
 
 /// A per cent with its sign.

@@ -220,7 +220,10 @@ impl Tuning {
             conditions::run(&self.question, &self.space, &mut advice, options, observer, stop)?;
         }
         advice.write()?;
-        self.space.conclude(options)?;
+        // Whoever has interrupted does not wait for a summary of all runs.
+        if !advice.is_stopped() {
+            self.space.conclude(options)?;
+        }
         Ok(advice)
     }
 }

@@ -359,9 +359,9 @@ impl<T: Trials> Search<'_, T> {
                     racing.push(it);
                 }
             }
-            racing.truncate(MOST_RACING);
+            racing.truncate(MOST_RACING.min(left as usize));
             let spent = self.spent;
-            if racing.len() < 2 || left < racing.len() as f64 || !self.heat(racing, &mut lost)? || self.spent == spent {
+            if racing.len() < 2 || !self.heat(racing, &mut lost)? || self.spent == spent {
                 return Ok(());
             }
             is_first = false;
@@ -430,7 +430,18 @@ impl<T: Trials> Search<'_, T> {
         let start = &self.problem.start;
         let most = full.iter().filter(|it| it.settings != *start).map(|it| it.seeds).max().unwrap_or(0);
         let is_known = |it: &&Standing| 2 * it.seeds >= most && it.score.is_some();
-        let best = full.iter().find(is_known).map_or_else(|| start.clone(), |it| it.settings.clone());
+        let candidates: Vec<&Standing> = full.iter().filter(is_known).collect();
+        // Means over different seeds put one first that may be told to be worse than another on those that both have.
+        let mut left = candidates.iter();
+        let mut best = left.next().map_or(start, |it| &it.settings);
+        for one in left {
+            let is_allowed = candidates.first().is_none_or(|first| one.excess <= first.excess);
+            let differences = self.differences(best, &one.settings, Length::Full, Of::Objective);
+            if is_allowed && confidence(&differences).is_some_and(|Interval(low, _)| low > 0.0) {
+                best = &one.settings;
+            }
+        }
+        let best = best.clone();
         let others = self.order(Length::Short);
         let only_short = others.into_iter().filter(|it| full.iter().all(|other| other.settings != it.settings));
         let tried = full.iter().cloned().chain(only_short).collect();

@@ -2,11 +2,11 @@
 
 use super::{
     MOST_SHORT, Question, SHORT, Within,
-    axis::Axis,
+    axis::{self, Axis},
     search::{self, Length, MOST_SEEDS, Outcome, Settings},
 };
 use crate::{
-    metrics::{self, Better, Metric},
+    metrics::{self, Basis, Better, Metric},
     results::{
         record::Status,
         row::{Row, Seed},
@@ -102,7 +102,7 @@ impl Space {
         // Whole nanoseconds, so that it can be read.
         let short = Time::from_ps(short.ps() / 1000 * 1000);
         let mut durations = vec![short.to_string(), duration.to_string()];
-        if short.ps() == 0 || short >= duration || axes.iter().any(|axis| axis.key == DURATION) {
+        if short.ps() == 0 || short >= duration || axes.iter().any(|axis| axis::is_same_key(&axis.key, DURATION)) {
             durations.remove(0);
         }
         let mut grid = Table::new();
@@ -289,6 +289,13 @@ impl<'a> Runs<'a> {
         self.measured.get(&(settings.clone(), length, seed))
     }
 
+    /// Runs that failed, and why the first did.
+    pub fn failed(&self) -> Option<(usize, String)> {
+        let mut all = self.measured.values().filter_map(|it| it.failure.as_ref());
+        let first = all.next()?.clone();
+        Some((1 + all.count(), first))
+    }
+
     /// Queues still rise at the end of a full run, for the objective's flows.
     pub fn is_too_short(&self, settings: &Settings) -> bool {
         self.measured(settings, Length::Full, 0).is_some_and(|it| it.is_too_short)
@@ -319,8 +326,9 @@ impl<'a> Runs<'a> {
             return Err(RunError::Plan { found, message: format!("the run from which the search starts: {failure}") });
         }
         for (place, (column, metric)) in self.columns.iter().take(1 + self.within).enumerate() {
-            // A statistic is unknown where flows did not finish. Nothing else comes with other settings.
-            let may_come = metric.has_bound() && !measured.is_finished[place];
+            // A statistic is unknown where flows did not finish, a time to convergence where rates did not become equal. Nothing
+            // else comes with other settings.
+            let may_come = metric.has_bound() && !measured.is_finished[place] || metric.basis == Basis::EqualRates;
             if measured.values[place].is_none() && !may_come {
                 let message = format!("its runs have no {} of {}", column.metric, column.class);
                 return Err(RunError::Plan { found, message });
@@ -417,6 +425,18 @@ impl<'a> Runs<'a> {
         let options = Options { existing, ..self.options.clone() };
         let part = execute_part(&self.space.plan, &options, self.observer, self.stop)?;
         self.space.is_open = true;
+        for ((settings, length, seed), folder) in &trials {
+            let Some((_, why)) = part.failures.iter().find(|(failed, _)| failed == folder) else { continue };
+            let nothing = Measured {
+                values: vec![None; self.columns.len()],
+                digest: String::new(),
+                is_too_short: false,
+                samples: vec![0; self.columns.len()],
+                is_finished: vec![false; self.columns.len()],
+                failure: Some(why.clone()),
+            };
+            self.measured.insert((settings.clone(), *length, *seed), nothing);
+        }
         let by_folder: BTreeMap<&str, _> = part.records.iter().map(|record| (record.folder.as_str(), record)).collect();
         for (trial, folder) in trials {
             let Some(record) = by_folder.get(folder.as_str()) else { continue };

@@ -105,6 +105,23 @@ fn conditions_that_are_not_run_say_why_and_a_second_search_leaves_no_advice_of_t
 }
 
 #[test]
+fn a_start_whose_run_fails_is_refused_with_the_reason() {
+    let (out, file) = (folder("tune-fails"), scenario("small"));
+    let own = ["tune", &file, "--quiet", "--scheme", "dctcp", "--out", text(&out), "--run-timeout", "1ns"];
+    let output = incast(&[&own[..], &QUESTION].concat());
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("dctcp: the run from which the search starts: "), "{}", stderr(&output));
+    assert_eq!(
+        fs::read_dir(out.join("small-tune"))
+            .expect("a folder")
+            .filter_map(Result::ok)
+            .filter(|it| it.path().is_dir())
+            .count(),
+        1
+    );
+}
+
+#[test]
 fn a_key_without_effect_is_named_and_combinations_that_cannot_be_are_counted() {
     let (out, file) = (folder("tune-nothing"), scenario("small"));
     let own = vec!["tune", &file, "--scheme", "cubic", "--budget", "12", "--vary", "0%", "--out", text(&out)];
