@@ -129,8 +129,9 @@ impl Tuning {
         if starts.len() < schemes.len() {
             return refuse("--only".into(), "leaves out a scheme that is to be tuned".into());
         }
+        let long = question.scenario.long_classes();
         for column in question.within.iter().map(|within| &within.column).chain([&question.objective]) {
-            can_be_measured(&starts[0], &question.scenario.long_classes(), column)?;
+            can_be_measured(&starts[0], &long, column)?;
         }
         let (axes, places) = axes(&question.over, &starts)?;
         let point = point.iter().map(|(key, value)| (key.clone(), value.to_string()));
@@ -196,8 +197,8 @@ impl Tuning {
         let columns = self.columns();
         let mut all = Vec::new();
         for scheme in 0..self.space.schemes.len() {
-            let (place, within) = (scheme, self.question.within.len());
-            let mut runs = Runs::new(&mut self.space, place, (&columns, within), options, observer, stop);
+            let within = self.question.within.len();
+            let mut runs = Runs::new(&mut self.space, scheme, (&columns, within), options, observer, stop);
             let one = search_scheme(&self.question, &mut runs, budget, held_out, say)?;
             let is_stopped = one.is_stopped;
             all.push(one);
