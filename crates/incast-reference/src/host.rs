@@ -17,6 +17,7 @@ use incast_cc::{
 };
 use incast_sim::{
     Config, FlowSpec,
+    application::{Application, FlowInfo},
     config::ClassConfig,
     outcome::{EventKind, EventRecord, Totals},
     packet::reverse_hash,
@@ -104,6 +105,7 @@ pub struct Host<'a> {
     next_sequence: u32,
     /// Flows that are to start.
     pub upcoming: VecDeque<FlowSpec>,
+    application: Option<Box<dyn Application>>,
     finished: Vec<Flow>,
     inboxes: BTreeMap<(u32, u32), Inbox>,
     scheduler: Option<Scheduler>,
@@ -117,8 +119,17 @@ pub struct Host<'a> {
 
 impl<'a> Host<'a> {
     /// A host with its link. Its flows start in the order of their times, then in that of the configuration.
-    pub fn new(config: &'a Config, node: u32, mut links: Vec<Link>, agenda: &mut Agenda) -> Self {
+    pub fn new(
+        config: &'a Config,
+        node: u32,
+        mut links: Vec<Link>,
+        mut application: Option<Box<dyn Application>>,
+        agenda: &mut Agenda,
+    ) -> Self {
         let mut upcoming: Vec<FlowSpec> = config.flows.iter().filter(|flow| flow.source == node).copied().collect();
+        if let Some(application) = &mut application {
+            application.on_start(&mut |spec| upcoming.push(FlowSpec { source: node, ..spec }));
+        }
         upcoming.sort_by_key(|flow| flow.start);
         upcoming.iter().for_each(|flow| agenda.add(flow.start.ps(), node, 0, What::FlowStart));
         Self {
@@ -134,6 +145,7 @@ impl<'a> Host<'a> {
             slots: 0,
             next_sequence: 0,
             upcoming: upcoming.into(),
+            application,
             finished: Vec::new(),
             inboxes: BTreeMap::new(),
             scheduler: config.host.schedulers.first().cloned(),
@@ -201,16 +213,26 @@ impl<'a> Host<'a> {
                 let name = (packet.from, packet.sequence);
                 let inbox = self.inboxes.get(&name);
                 let duplicate = inbox.is_some_and(|inbox| inbox.has(position));
+                let had_all = inbox.is_some_and(|inbox| inbox.delivered.is_some());
                 self.on_data(now, packet, position, packets, last, agenda);
                 self.consult_scheduler(now, packet, position, packets, payload, duplicate);
+                let Some(inbox) = self.inboxes.get(&name).filter(|inbox| !had_all && inbox.delivered.is_some()) else {
+                    return;
+                };
+                let (destination, class, bytes) = (self.node, u16::from(packet.class), inbox.bytes);
+                let info = FlowInfo { source: packet.from, sequence: packet.sequence, destination, class, bytes };
+                self.tell(now, agenda, |application, open| application.on_received(Time::from_ps(now), &info, open));
             }
             Content::Ack { .. } => {
                 let Some(flow) = self.flows.get_mut(&packet.sequence) else { return };
                 let news = flow.on_answer(now, packet);
                 if flow.recovery.is_done() {
+                    let FlowSpec { source, destination, class, bytes, .. } = flow.spec;
                     self.finished.push(flow.record(Some(now)));
                     self.free_slots.push(flow.slot);
                     self.flows.remove(&packet.sequence);
+                    let info = FlowInfo { source, sequence: packet.sequence, destination, class, bytes };
+                    self.tell(now, agenda, |application, open| application.on_acked(Time::from_ps(now), &info, open));
                     return;
                 }
                 if news {
@@ -413,6 +435,22 @@ impl<'a> Host<'a> {
     }
 
     // ---- Sender --------------------------------------------------------------------------------------------
+
+    /// A flow has ended: the application may open others.
+    fn tell(
+        &mut self,
+        now: Ps,
+        agenda: &mut Agenda,
+        event: impl FnOnce(&mut dyn Application, &mut dyn FnMut(FlowSpec)),
+    ) {
+        let Some(application) = &mut self.application else { return };
+        event(application.as_mut(), &mut |spec| {
+            let start = spec.start.max(Time::from_ps(now));
+            let place = self.upcoming.partition_point(|other| other.start <= start);
+            self.upcoming.insert(place, FlowSpec { source: self.node, start, ..spec });
+            agenda.add(start.ps(), self.node, 0, What::FlowStart);
+        });
+    }
 
     fn on_flow_start(&mut self, now: Ps, agenda: &mut Agenda) {
         while let Some(spec) = self.upcoming.pop_front_if(|spec| spec.start.ps() <= now) {

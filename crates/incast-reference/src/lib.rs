@@ -3,7 +3,7 @@
 //! One global list of events, one event for everything that happens, queues of packets that are summed up whenever
 //! somebody asks how long they are, loss recovery in maps, timers that are cancelled and set anew. It shares with
 //! the fast simulator the configuration, the topologies (but not their routes), the laws, the random streams and the
-//! hashes. Applications, agents, telemetry, probes, and underlays with reports of their own or shared by flows are left
+//! hashes. Agents, telemetry, probes, and underlays with reports of their own or shared by flows are left
 //! out.
 
 mod agenda;
@@ -250,6 +250,7 @@ pub fn covers(config: &Config) -> bool {
         ack_every,
         ack_delay,
         reordering,
+        reordering_window,
         pace_credit,
         lost_retransmission,
         ref schedulers,
@@ -260,6 +261,7 @@ pub fn covers(config: &Config) -> bool {
         ack_every,
         ack_delay,
         reordering,
+        reordering_window,
         pace_credit,
         lost_retransmission,
         schedulers: schedulers.clone(),
@@ -295,14 +297,15 @@ pub fn covers(config: &Config) -> bool {
         && switch.overrides.values().all(|own| !matches!(own.pfc, Some((Threshold::Dynamic { .. }, _))))
         && config.wire == Wire::default()
         && config.clocks.is_empty()
-        && config.applications.is_empty()
         && config.flows.iter().all(|flow| flow.pinned.is_none())
         && schedulers.len() <= 1
         && config.classes.iter().all(class)
 }
 
 /// Runs a configuration that it [covers].
-pub fn simulate(config: &Config) -> Summary {
+pub fn simulate(mut config: Config) -> Summary {
+    let mut applications = std::mem::take(&mut config.applications).into_iter();
+    let config = &config;
     let topology = &config.topology;
     let mut agenda = Agenda::new(config.seed, config.ties);
     let mut epochs = Routes::of_all_epochs(topology, &config.link_events);
@@ -310,7 +313,7 @@ pub fn simulate(config: &Config) -> Summary {
         .map(|node| {
             let links = Link::all_of(topology, node, config.seed, config.ties == Ties::ArrivalsFirst);
             if node < topology.hosts {
-                Node::Host(Host::new(config, node, links, &mut agenda))
+                Node::Host(Host::new(config, node, links, applications.next().flatten(), &mut agenda))
             } else {
                 Node::Switch(Switch::new(config, node, links))
             }

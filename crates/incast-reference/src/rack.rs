@@ -1,6 +1,7 @@
 //! RACK-TLP of a sender, with every packet in a map, by the steps of RFC 8985.
 
 use super::{Answer, News, Ps};
+use incast_sim::config::{HostConfig, ReorderingWindow};
 use std::collections::BTreeMap;
 
 /// A packet that was sent and that no cumulative acknowledgement covers.
@@ -21,6 +22,8 @@ struct Segment {
 pub struct RackTlp {
     total: u32,
     dup_thresh: u32,
+    /// The reordering window has its upper bound, the smoothed RTT, from the start.
+    at_bound: bool,
     una: u32,
     nxt: u32,
     segments: BTreeMap<u32, Segment>,
@@ -45,10 +48,11 @@ pub struct RackTlp {
 }
 
 impl RackTlp {
-    pub fn new(total: u32, dup_thresh: u32) -> Self {
+    pub fn new(total: u32, host: &HostConfig) -> Self {
         Self {
             total,
-            dup_thresh: dup_thresh.max(1),
+            dup_thresh: host.reordering.max(1),
+            at_bound: host.reordering_window == ReorderingWindow::Srtt,
             una: 0,
             nxt: 0,
             segments: BTreeMap::new(),
@@ -195,6 +199,9 @@ impl RackTlp {
 
     fn reo_wnd(&self, srtt: Ps) -> Ps {
         let Some(min_rtt) = self.min_rtt else { return 0 };
+        if self.at_bound {
+            return srtt;
+        }
         if !self.reordering_seen && (self.recovery.is_some() || self.sacked() >= self.dup_thresh) {
             return 0;
         }

@@ -2,6 +2,7 @@
 
 use super::{Answer, News, Ps, rack::RackTlp};
 use incast_cc::law;
+use incast_sim::config::HostConfig;
 use std::collections::BTreeMap;
 
 /// What is known of a packet that was sent.
@@ -176,13 +177,13 @@ impl GoBackN {
 
 impl Recovery {
     /// A flow of so many packets.
-    pub fn new(kind: law::Recovery, total: u32, reordering: u32) -> Self {
+    pub fn new(kind: law::Recovery, total: u32, host: &HostConfig) -> Self {
         match kind {
-            law::Recovery::RackTlp => Self::Rack(RackTlp::new(total, reordering)),
+            law::Recovery::RackTlp => Self::Rack(RackTlp::new(total, host)),
             law::Recovery::GoBackN => Self::GoBackN(GoBackN { total, acked: 0, next: 0, unsent: 0, held: 0 }),
             law::Recovery::SelectiveRepeat => Self::Selective(Selective {
                 total,
-                reordering: reordering.max(1),
+                reordering: host.reordering.max(1),
                 fates: BTreeMap::new(),
                 acked: 0,
                 unsent: 0,

@@ -136,7 +136,7 @@ impl<'a> Sender<'a> {
             base_rtt,
             credit: law.unscheduled(),
             law,
-            recovery: Recovery::new(class.recovery, packets, config.host.reordering),
+            recovery: Recovery::new(class.recovery, packets, &config.host),
             in_line: false,
             retransmission: 0,
             release: 0,
@@ -541,7 +541,8 @@ impl<'a> Sender<'a> {
         let late = rack.reordering_timer.filter(|late| *late < timeout);
         let pto = if srtt == 0 { FIRST_TIMEOUT } else { 2 * srtt + if alone { ack_delay } else { 0 } };
         let (purpose, deadline) = match late {
-            Some(late) => (Purpose::Reordering, late),
+            // It may have passed while all that was in flight was held.
+            Some(late) => (Purpose::Reordering, late.max(now)),
             None if !has_held && rack.may_probe() => (Purpose::Probe, timeout.min(now + pto)),
             None => (Purpose::Timeout, timeout),
         };

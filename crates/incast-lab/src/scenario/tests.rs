@@ -14,7 +14,7 @@ mod switch;
 mod switches;
 
 use super::*;
-use incast_sim::config::{Buffer, Ecn, Size};
+use incast_sim::config::{Buffer, Ecn, ReorderingWindow, Size};
 use std::collections::BTreeSet;
 const GOOD: &str = r#"name = "marimo-table1"
 describe = "FCT under load with incast"
@@ -131,9 +131,11 @@ fn senders_that_spray_expect_packets_in_any_order() {
         let text = GOOD.replacen("pfc = false", &format!("pfc = false\nload_balancing = \"{balancing}\""), 1);
         let config = parse(&text).unwrap_or_else(|error| panic!("{error}")).runs()[0].config(1);
         let host = config.expect("a config").host;
-        (host.reordering, host.path_penalty)
+        (host.reordering, host.reordering_window, host.path_penalty)
     };
-    assert_eq!((host("ecmp"), host("source-routed")), ((3, true), (3, true)));
+    let in_order = (3, ReorderingWindow::Adaptive, true);
+    assert_eq!((host("ecmp"), host("source-routed")), (in_order, in_order));
+    assert_eq!(host("spray").1, ReorderingWindow::Srtt);
     assert_eq!(host("spray-permutation"), host("spray"));
     assert!(host("spray-permutation").0 > 3);
 }

@@ -16,6 +16,7 @@ mod selective_repeat;
 pub use self::{
     acked::Acked,
     blocks::Blocks,
+    rack::ReorderingWindow,
     reassembly::{Reassembly, Received},
     rtt::RoundTrip,
     scoreboard::Scoreboard,
@@ -313,7 +314,8 @@ mod tests {
     #[test]
     fn a_tick_after_the_deadline_needs_no_event_at_the_deadline() {
         let limits = TimerLimits { rto_min: Time::from_ms(1), base_rtt: Time::from_us(10), ack_delay: Time::ZERO };
-        let mut recovery = LossRecovery::new(Scoreboard::new(Recovery::GoBackN, 10, 3), false);
+        let mut recovery =
+            LossRecovery::new(Scoreboard::new(Recovery::GoBackN, 10, 3, ReorderingWindow::Adaptive), false);
         let to_ticks = |time: Time| Time::from_ms(time.ps() / Time::from_ms(1).ps() + 1);
         recovery.start_timer(Time::ZERO, false, &limits);
         assert_eq!(recovery.needs_event(Time::ZERO), Some(Time::from_ms(1)));
@@ -332,7 +334,8 @@ mod tests {
 
     #[test]
     fn a_timeout_that_has_passed_before_the_tick_comes_at_once() {
-        let mut recovery = LossRecovery::new(Scoreboard::new(Recovery::RackTlp, 10, 3), false);
+        let mut recovery =
+            LossRecovery::new(Scoreboard::new(Recovery::RackTlp, 10, 3, ReorderingWindow::Adaptive), false);
         let to_ticks = |time: Time| Time::from_ms(time.ps() / Time::from_ms(1).ps() + 1);
         // A probe was due at 1.1 ms, and the timeout at 1.2 ms.
         recovery.purpose = Purpose::Probe;

@@ -12,6 +12,20 @@
 //! - `RACK.min_RTT` is the least RTT of the flow, without a window.
 
 use incast_units::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// For how long RACK-TLP waits for packets that are late (RFC 8985, section 6.2, step 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReorderingWindow {
+    /// At first not at all or a quarter of the least RTT, and longer with each round trip in which a packet was sent again
+    /// that had arrived, up to the smoothed RTT.
+    #[default]
+    Adaptive,
+    /// The smoothed RTT, which is the RFC's upper bound, from the start: packets are known to arrive in any order.
+    Srtt,
+}
 
 /// A packet of the list as RACK sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +54,8 @@ pub struct Rack {
     min_rtt: u64,
     /// `RACK.reordering_seen`.
     reordering_seen: bool,
+    /// How the reordering window is chosen.
+    wait: ReorderingWindow,
     /// `RACK.reo_wnd_mult`.
     multiplier: u32,
     /// `RACK.reo_wnd_persist`: recoveries after which the multiplier is reset.
@@ -62,8 +78,9 @@ const PERSIST: u32 = 16;
 
 impl Rack {
     /// A flow that has sent nothing.
-    pub fn new() -> Self {
+    pub fn new(wait: ReorderingWindow) -> Self {
         Self {
+            wait,
             latest: (0, 0),
             rtt: 0,
             min_rtt: u64::MAX,
@@ -160,6 +177,9 @@ impl Rack {
     /// The reordering window.
     #[inline]
     pub fn window(&self, smoothed_rtt: u64, threshold: u32) -> u64 {
+        if self.wait == ReorderingWindow::Srtt {
+            return smoothed_rtt;
+        }
         if !self.reordering_seen && (self.recovery.is_some() || self.sacked >= threshold) {
             return 0;
         }

@@ -160,7 +160,7 @@ impl Reassembly {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::{Ack, Scoreboard};
+    use crate::recovery::{Ack, ReorderingWindow, Scoreboard};
     use incast_cc::law::Recovery;
     use incast_units::Time;
     use proptest::prelude::*;
@@ -191,7 +191,7 @@ mod tests {
 
     /// Sends a flow through a network that does what `fates` say, and then behaves. Returns what arrived.
     fn transfer(recovery: Recovery, packets: u32, window: u32, fates: &[Fate]) -> Vec<u32> {
-        let mut send = Scoreboard::new(recovery, packets, 3);
+        let mut send = Scoreboard::new(recovery, packets, 3, ReorderingWindow::Adaptive);
         let mut receive = Reassembly::default();
         let in_order_only = recovery == Recovery::GoBackN;
         let mut taken = Vec::new();

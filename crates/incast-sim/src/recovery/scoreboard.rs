@@ -3,6 +3,7 @@
 use super::{
     acked::Acked,
     go_back_n::GoBackN,
+    rack::ReorderingWindow,
     selective_repeat::{Ack, SelectiveRepeat},
 };
 use incast_cc::law::Recovery;
@@ -19,11 +20,11 @@ pub enum Scoreboard {
 
 impl Scoreboard {
     /// A flow of `packets` packets. With selective repeat a packet is lost when one sent `reordering` packets later
-    /// has arrived; for RACK-TLP this is DupThresh.
-    pub fn new(recovery: Recovery, packets: u32, reordering: u32) -> Self {
+    /// has arrived; for RACK-TLP this is DupThresh, and `wait` its window.
+    pub fn new(recovery: Recovery, packets: u32, reordering: u32, wait: ReorderingWindow) -> Self {
         match recovery {
-            Recovery::RackTlp => Self::Selective(SelectiveRepeat::new(packets, reordering, true)),
-            Recovery::SelectiveRepeat => Self::Selective(SelectiveRepeat::new(packets, reordering, false)),
+            Recovery::RackTlp => Self::Selective(SelectiveRepeat::new(packets, reordering, Some(wait))),
+            Recovery::SelectiveRepeat => Self::Selective(SelectiveRepeat::new(packets, reordering, None)),
             Recovery::GoBackN => Self::GoBackN(GoBackN::new(packets)),
         }
     }

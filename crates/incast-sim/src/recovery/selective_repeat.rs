@@ -15,7 +15,7 @@
 use super::{
     acked::Acked,
     blocks::Blocks,
-    rack::{Rack, Transmission},
+    rack::{Rack, ReorderingWindow, Transmission},
 };
 use incast_units::Time;
 use std::{collections::VecDeque, ops::Range};
@@ -99,8 +99,8 @@ pub struct SelectiveRepeat {
 }
 
 impl SelectiveRepeat {
-    /// A flow of `packets` packets. `by_time` is RACK-TLP, for which `reordering` is DupThresh.
-    pub fn new(packets: u32, reordering: u32, by_time: bool) -> Self {
+    /// A flow of `packets` packets. With a `wait` losses are found by RACK-TLP, for which `reordering` is DupThresh.
+    pub fn new(packets: u32, reordering: u32, wait: Option<ReorderingWindow>) -> Self {
         Self {
             total: packets,
             reordering: reordering.max(1),
@@ -114,7 +114,7 @@ impl SelectiveRepeat {
             lost: VecDeque::new(),
             again: VecDeque::new(),
             known: [0..0, 0..0],
-            rack: by_time.then(Rack::new),
+            rack: wait.map(Rack::new),
         }
     }
 
@@ -635,7 +635,7 @@ mod tests {
 
     #[test]
     fn the_last_packet_is_new_once() {
-        let mut send = SelectiveRepeat::new(4, 3, false);
+        let mut send = SelectiveRepeat::new(4, 3, None);
         (0..4).for_each(|stamp| send.sent(stamp));
         assert_eq!(send.on_ack(&ack(3, 0, 3)), Acked { packets: 1, last: true, lost: 1, ..Acked::default() });
         // A copy of it brings an acknowledgement that covers more.
@@ -646,7 +646,7 @@ mod tests {
 
     #[test]
     fn what_the_receiver_asks_for_goes_first() {
-        let mut send = SelectiveRepeat::new(20, 3, false);
+        let mut send = SelectiveRepeat::new(20, 3, None);
         (0..12).for_each(|stamp| send.sent(stamp));
         // 2 has arrived, 0 is acknowledged; 1 and 3 to 8 are lost by the arrival of 11.
         assert_eq!(send.on_ack(&ack(2, 1, 2)).lost, 0);
@@ -666,7 +666,7 @@ mod tests {
 
     /// Ten packets are sent, one each nanosecond; 0 and 5 are lost, and 0 is sent again, or held.
     fn two_losses(holds: bool) -> SelectiveRepeat {
-        let mut send = SelectiveRepeat::new(20, 3, true);
+        let mut send = SelectiveRepeat::new(20, 3, Some(ReorderingWindow::Adaptive));
         (0..10).for_each(|packet| send.sent(1000 * packet));
         let ack = |position, now| Ack { now, smoothed_rtt: 10_000, ..ack(position, 0, 1000 * u64::from(position)) };
         [1, 2]
@@ -718,8 +718,8 @@ mod tests {
 
     #[test]
     fn a_timeout_takes_what_was_sent_and_keeps_what_is_held() {
-        for by_time in [true, false] {
-            let mut send = SelectiveRepeat::new(20, 3, by_time);
+        for wait in [Some(ReorderingWindow::Adaptive), None] {
+            let mut send = SelectiveRepeat::new(20, 3, wait);
             (0..4).for_each(|packet| send.sent(1000 * packet));
             (0..3).for_each(|_| send.hold());
             assert_eq!((send.in_flight(), send.held()), (7, 3));
@@ -738,7 +738,7 @@ mod tests {
 
     #[test]
     fn a_probe_is_lost_by_what_was_sent_after_it() {
-        let mut send = SelectiveRepeat::new(10, 3, false);
+        let mut send = SelectiveRepeat::new(10, 3, None);
         (0..4).for_each(|stamp| send.sent(stamp));
         send.on_ack(&ack(2, 0, 2));
         send.on_ack(&ack(3, 0, 3));

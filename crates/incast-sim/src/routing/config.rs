@@ -15,3 +15,10 @@ pub enum LoadBalancing {
     /// Control packets take any path.
     SprayPermutation,
 }
+
+impl LoadBalancing {
+    /// Packets of a flow take several paths.
+    pub fn sprays(self) -> bool {
+        matches!(self, Self::Spray | Self::SprayPermutation)
+    }
+}

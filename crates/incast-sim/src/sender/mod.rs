@@ -140,7 +140,7 @@ impl Sender {
         let mut sender = Self {
             slot: 0,
             recovery: LossRecovery::new(
-                Scoreboard::new(class.recovery, flow.packets, reordering),
+                Scoreboard::new(class.recovery, flow.packets, reordering, settings.host.reordering_window),
                 class.transport.in_any_order && class.transport.acknowledges == Acknowledges::Packets,
             ),
             pacer: Pacer::new(rate),

@@ -1,5 +1,6 @@
 //! The configuration of hosts.
 
+use crate::recovery::ReorderingWindow;
 use incast_cc::{path::DEFAULT_RTO_MIN, registry::Scheduler};
 use incast_units::Time;
 use schemars::JsonSchema;
@@ -34,6 +35,8 @@ pub struct HostConfig {
     /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the
     /// highest arrival). With RACK-TLP it is DupThresh of RFC 8985.
     pub reordering: u32,
+    /// For how long RACK-TLP waits for packets that are late.
+    pub reordering_window: ReorderingWindow,
     /// What laws are told of a retransmission that is lost.
     pub lost_retransmission: LostRetransmission,
     /// In loss recovery, windows that laws have cut take effect by proportional rate reduction (RFC 6937). Not with
@@ -67,6 +70,7 @@ impl HostConfig {
             notification_delay: Time::ZERO,
             control_first: true,
             reordering: 3,
+            reordering_window: ReorderingWindow::Adaptive,
             prr: false,
             lost_retransmission: LostRetransmission::NewLoss,
             schedulers: Vec::new(),

@@ -286,7 +286,7 @@ fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent
         count: bytes / mtu,
         last: (rest > 0).then(|| format.data(rest) + settings.wire.gap),
     };
-    let is_sprayed = matches!(settings.load_balancing, LoadBalancing::Spray | LoadBalancing::SprayPermutation);
+    let is_sprayed = settings.load_balancing.sprays();
     let host_link = |host| ports.end(host, 0).map(|end| topology.cables[end.cable as usize].link.rate);
     let is_slower = paths.slowest.is_some_and(|slowest| Some(slowest) < host_link(source).min(host_link(destination)));
     if paths.may_change && (paths.differ || is_slower) {

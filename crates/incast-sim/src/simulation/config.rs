@@ -12,6 +12,7 @@ pub use crate::{
         trim::config::{Limit, Trim, Victim},
     },
     flow_control::config::{Alpha, Credits, Expiry, Headroom, Pfc, Threshold},
+    recovery::ReorderingWindow,
     routing::config::LoadBalancing,
     settings::host::{Echo, HostClock, HostConfig, LostRetransmission, PaceCredit},
     switch::{

@@ -4,7 +4,7 @@ use crate::common::{self, flow, link, text};
 use incast_cc::law::Recovery;
 use incast_sim::{
     Config, FlowSpec, Outcome,
-    config::{Buffer, Limit, LoadBalancing, Trim, Victim},
+    config::{Buffer, Ecn, Limit, LoadBalancing, ReorderingWindow, Size, Trim, Victim},
     topology::{FatTree, LeafSpine, Topology},
 };
 use incast_units::{Rate, Time};
@@ -193,4 +193,31 @@ fn the_ideal_time_is_that_of_the_best_path() {
             assert!(Some(common::took(flow)) >= flow.ideal);
         }
     }
+}
+
+/// Several hosts at a time send to one over several ways, and no packet is lost.
+fn sent_again(wait: ReorderingWindow) -> u64 {
+    let mut config = common::config(leaves(4), "dctcp", &[]);
+    config.switch.load_balancing = LoadBalancing::Spray;
+    config.switch.buffer = Buffer::Unlimited;
+    config.switch.ecn = Ecn::Step { at: Size::Bytes(50_000) };
+    (config.host.reordering, config.host.reordering_window) = (30, wait);
+    // Each round six hosts send to one, which is another one in the next.
+    let later = |(round, from): (u32, u32)| FlowSpec {
+        start: Time::from_us(30) * u64::from(round),
+        ..flow((round + from) % 8, round % 8, 40_000 * u64::from(from))
+    };
+    config.flows = (0..30).flat_map(|round| (1..7).map(move |from| (round, from))).map(later).collect();
+    let outcome = common::run(config);
+    common::delivered(&outcome);
+    assert_eq!((outcome.totals.drops, outcome.totals.lost), (0, 0));
+    outcome.flows.iter().map(|flow| flow.retransmitted_bytes).sum()
+}
+
+/// RFC 8985's window grows with each packet that was sent again for nothing, which each new flow has to learn.
+#[test]
+fn what_is_late_by_less_than_a_round_trip_is_not_sent_again() {
+    let (adaptive, bound) = (sent_again(ReorderingWindow::Adaptive), sent_again(ReorderingWindow::Srtt));
+    assert!(adaptive > 100_000, "{adaptive}");
+    assert!(bound < adaptive / 50, "{bound} of {adaptive}");
 }

@@ -632,3 +632,27 @@ fn granted_windows_and_the_first_one_count_the_same_bytes() {
         assert!((0.235..0.265).contains(&part), "{mtu}: {part} of {first}");
     }
 }
+
+/// TCD: what is marked behind a paused port costs a victim its rate under RED, and does not under TCD. Where RED marks hardly
+/// anything there, TCD can save nothing.
+#[test]
+fn tcd_keeps_a_victims_rate_where_red_would_mark_it() {
+    let victim = |p: &str, scheme: &str| -> (f64, f64) {
+        let of_scheme: Vec<_> = outcomes("victim-of-pauses.toml", &[("switch.ecn.p", p)])
+            .into_iter()
+            .filter_map(|(name, _, outcome)| (name == scheme).then_some(outcome))
+            .collect();
+        let runs = of_scheme.len() as f64;
+        let flow = |outcome: &Outcome| *outcome.flows.iter().find(|flow| flow.source == 1).expect("the victim");
+        // Of the 8 ms that the run lasts.
+        let rate = |outcome: &Outcome| flow(outcome).delivered_bytes as f64 * 8.0 / 8e-3 / 1e9;
+        let marks = |outcome: &Outcome| f64::from(flow(outcome).marked_packets);
+        (of_scheme.iter().map(rate).sum::<f64>() / runs, of_scheme.iter().map(marks).sum::<f64>() / runs)
+    };
+    let ((red, marks), (tcd, _)) = (victim("0.2", "red"), victim("0.2", "tcd"));
+    println!("20%: RED {red} Gbit/s, {marks} marks; TCD {tcd} Gbit/s");
+    assert!(marks > 10.0 && tcd > 1.2 * red, "{red} and {tcd} Gbit/s");
+    let ((red, marks), (tcd, _)) = (victim("0.01", "red"), victim("0.01", "tcd"));
+    println!("1%: RED {red} Gbit/s, {marks} marks; TCD {tcd} Gbit/s");
+    assert!(marks < 10.0 && (tcd / red - 1.0).abs() < 0.3, "{red} and {tcd} Gbit/s");
+}

@@ -289,7 +289,7 @@ fn compare(run: &Run) -> Result<bool, String> {
         return Ok(false);
     }
     let outcome = simulate(config()?).map_err(|error| error.to_string())?;
-    match incast_reference::Summary::of(&outcome).difference(&incast_reference::simulate(&covered)) {
+    match incast_reference::Summary::of(&outcome).difference(&incast_reference::simulate(covered)) {
         None => Ok(true),
         // It would not notice, and go on.
         Some(_) if outcome.deadlock.is_some() => Ok(false),

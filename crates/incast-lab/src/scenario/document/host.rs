@@ -1,7 +1,7 @@
 //! `[host]`.
 
 use incast_cc::{law::Recovery, path::DEFAULT_RTO_MIN};
-use incast_sim::config::{Echo, LostRetransmission, PaceCredit};
+use incast_sim::config::{Echo, LostRetransmission, PaceCredit, ReorderingWindow};
 use incast_units::{Bytes, Time, UnitError};
 use schemars::JsonSchema;
 use serde::{
@@ -49,6 +49,9 @@ pub struct Host {
     /// in any order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordering: Option<u32>,
+    /// For how long RACK-TLP waits for late packets. Default: `"adaptive"`, and with spraying `"srtt"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reordering_window: Option<ReorderingWindow>,
     /// What the loss of a retransmission is to a law, where packets are sent again selectively.
     pub lost_retransmission: LostRetransmission,
     /// In loss recovery, the window that a law has cut takes effect over a round trip, by proportional rate reduction
@@ -85,6 +88,7 @@ impl Default for Host {
             control_first: true,
             pace_credit: PaceCredit::default(),
             reordering: None,
+            reordering_window: None,
             prr: false,
             lost_retransmission: LostRetransmission::NewLoss,
             path_penalty: None,

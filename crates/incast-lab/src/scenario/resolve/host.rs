@@ -6,7 +6,7 @@ use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::Path;
 use incast_sim::{
     checks::{check_host, check_mtu},
-    config::{HostConfig, LoadBalancing},
+    config::{HostConfig, LoadBalancing, ReorderingWindow},
     topology::Topology,
 };
 
@@ -37,6 +37,11 @@ pub fn resolve(
         control_first: host.control_first,
         pace_credit: host.pace_credit,
         reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
+        reordering_window: host.reordering_window.unwrap_or(if balancing.sprays() {
+            ReorderingWindow::Srtt
+        } else {
+            ReorderingWindow::Adaptive
+        }),
         prr: host.prr,
         lost_retransmission: host.lost_retransmission,
         schedulers: Vec::new(),
@@ -49,11 +54,9 @@ pub fn resolve(
 
 /// RFC 6675's three packets; with spraying one BDP of packets, as all in flight may overtake one another.
 pub fn default_reordering(balancing: LoadBalancing, network: &Path) -> u32 {
-    match balancing {
-        LoadBalancing::Ecmp | LoadBalancing::SourceRouted => 3,
-        LoadBalancing::Spray | LoadBalancing::SprayPermutation => {
-            let packets = network.bdp().get().div_ceil(u64::from(network.mss.max(1)));
-            u32::try_from(packets).unwrap_or(u32::MAX).max(3)
-        }
+    if !balancing.sprays() {
+        return 3;
     }
+    let packets = network.bdp().get().div_ceil(u64::from(network.mss.max(1)));
+    u32::try_from(packets).unwrap_or(u32::MAX).max(3)
 }
