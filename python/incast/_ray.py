@@ -58,6 +58,8 @@ class Portable:
     name: str
     hash: str
     files: dict[str, str]
+    # Of a search: the values that it sets, the name that it has, and its seeds.
+    search: tuple[list[tuple[str, str]], str, list[int]] | None = None
 
     def load(self, scratch: Path, contents: dict[str, bytes]) -> Scenario:
         """The scenario in a folder so deep below an empty one that no file of it is beside that."""
@@ -73,6 +75,8 @@ class Portable:
         scenario = again(document, self.changes, self.short, str(folder))
         if scenario.hash != self.hash:
             raise RunError(f"{self.name}: a file that it names by its whole path is another one on {os.uname().nodename}")
+        if self.search:
+            scenario._inner = scenario._inner.possible(*self.search)
         return scenario
 
 
@@ -237,6 +241,15 @@ def _is_gone() -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some runs of what a search makes of its scenario; there is no summary of them."""
+
+    search: tuple[list[tuple[str, str]], str, list[int]]
+    inner: _incast.Scenario
+    runs: list[str]
+
+
 class Driver:
     """Divides the runs of some scenarios into tasks and joins what they did."""
 
@@ -252,8 +265,11 @@ class Driver:
         run_timeout: float | None,
         show: Progress | None,
         joined: Callable[[str, dict[str, Any] | Error], None],
+        part: Part | None = None,
+        stop: _incast.Stop | None = None,
     ):
         self.ray = connect()
+        self.part, self.stop = part, stop
         self.scenarios, self.folder, self.jobs, self.show = scenarios, folder, jobs, show
         self.joined = joined
         self.staging = folder.absolute() / STAGING / uuid.uuid4().hex
@@ -314,7 +330,9 @@ class Driver:
 
     def _run(self, pool: ThreadPoolExecutor, waiting: dict[Any, Task], joins: dict[Future[list[str]], str]) -> None:
         def missing(name: str) -> list[str]:
-            inner, sources = self.scenarios[name]._inner, self._sources(name)
+            if self.part:
+                return self.part.runs
+            inner, sources = self.inner(name), self._sources(name)
             return _incast.missing(inner, out=self.folder, sources=sources, **self.selection)
 
         def ask(name: str) -> list[Task]:
@@ -326,6 +344,8 @@ class Driver:
         portables, contents = self._portables()
         looked = time.monotonic()
         while todo or waiting or joins or self.unjoined:
+            if self.stop and self.stop.is_set():
+                raise RunError("stopped")
             while todo and (self.jobs is None or len(waiting) < self.jobs):
                 task = todo.pop(0)
                 runs = [(portables[name], runs) for name, runs in task.runs]
@@ -350,6 +370,10 @@ class Driver:
             if self.show:
                 self.show(self.ended / max(1, self.total), f"{self.ended}/{self.total} runs, {len(waiting)} tasks in the cluster")
 
+    def inner(self, name: str) -> _incast.Scenario:
+        """What is run."""
+        return self.part.inner if self.part else self.scenarios[name]._inner
+
     def _sources(self, name: str) -> list[str]:
         """Folders of a scenario's results that tasks left, of an earlier call that was killed, too."""
         return [str(path) for folder in [self.staging, *self.left] for path in folder.glob(f"*/{name}")]
@@ -361,7 +385,7 @@ class Driver:
         if not runs:
             return []
         tasks: list[Task] = []
-        for run, cpu_s, memory in self.scenarios[name]._inner.costs(runs, self.how.seeds, self.how.threads):
+        for run, cpu_s, memory in self.inner(name).costs(runs, self.how.seeds, self.how.threads):
             task = Task([(name, [run])], cpu_s, memory + BASE_MEMORY)
             if why := self._misfit(task):
                 self._lose(name, run, why)
@@ -428,14 +452,15 @@ class Driver:
         portables: dict[str, Portable] = {}
         for name, scenario in self.scenarios.items():
             files: dict[str, str] = {}
-            for file, path in scenario._inner.files():
+            for file, path in self.inner(name).files():
                 if os.path.isabs(file):
                     # Every node has it at its place, or the scenario's hash says that it has not.
                     continue
                 content = Path(path).read_bytes()
                 files[file] = hashlib.sha256(content).hexdigest()
                 contents[files[file]] = content
-            portables[name] = Portable(scenario._document, scenario._changes, scenario._short, name, scenario.hash, files)
+            search = self.part and self.part.search
+            portables[name] = Portable(scenario._document, scenario._changes, scenario._short, name, scenario.hash, files, search)
         return portables, self.ray.put(contents)
 
     def _take(self, reference: Any, task: Task) -> list[Task]:
@@ -470,7 +495,11 @@ class Driver:
         """Joins the runs of a scenario that are done; those that inconclusive claims ask for."""
         while True:
             try:
-                text = _incast.gather(self.scenarios[name]._inner, out=self.folder, sources=self._sources(name), **self.selection)
+                if self.part:
+                    _incast.adopt(self.inner(name), out=self.folder, sources=self._sources(name), runs=self.part.runs)
+                    self.joined(name, {})
+                    return []
+                text = _incast.gather(self.inner(name), out=self.folder, sources=self._sources(name), **self.selection)
                 break
             except BusyError:
                 # Another sweep does the same point.

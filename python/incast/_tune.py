@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from . import _incast, _progress
-from ._errors import ScenarioWarning
+from ._errors import Error, ScenarioWarning
 from ._results import Results
 from ._run import check_timeout, count
 from ._scenario import Only, Scenario, conditions
@@ -62,6 +62,7 @@ def tune(
     overwrite: bool = False,
     run_timeout: float | None = None,
     progress: bool | _progress.Progress | None = None,
+    executor: Literal["ray"] | None = None,
 ) -> Tuning:
     """Searches for the values of a few keys that are best in one number, as ``incast tune`` does.
 
@@ -83,6 +84,8 @@ def tune(
         run_timeout: a run that takes longer, in seconds, has failed.
         progress: ``True`` or ``False``; or a function of the part that is done of the runs that go on, from 0 to 1, and a
             line of text. Default: shown in terminals and notebooks.
+        executor: ``"ray"`` has the runs done on a Ray cluster, as ``incast.sweep`` does, a batch of the search at a time. The first
+            one, and what the cluster does not do, are done here.
 
     Raises:
         Error: a range or list that is none.
@@ -92,13 +95,18 @@ def tune(
     scenario = _scenario(scenario)
     if resume and overwrite:
         raise ValueError("found resume and overwrite, allowed is one of them")
+    if executor not in (None, "ray"):
+        raise ValueError(f"executor: found {executor!r}, allowed is 'ray' or None")
     if not 0 <= vary < 1:
         raise ValueError(f"vary: found {vary!r}, allowed is a part from 0 to below 1")
     check_timeout(run_timeout)
     for warning in scenario.warnings:
         warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
     keep = Temporary() if out is None else None
+    folder = Path(keep.folder if keep else os.fspath(out or "."))
     show, done = _progress.reporter(progress)
+    stop = _incast.Stop()
+    elsewhere = _cluster(scenario, folder, stop, show, jobs=jobs, threads=threads, run_timeout=run_timeout) if executor else None
     try:
         text = _incast.tune(
             scenario._inner,
@@ -109,15 +117,40 @@ def tune(
             budget=count("budget", budget) or 1,
             vary=vary,
             only=conditions(only),
-            out=keep.folder if keep else os.fspath(out or "."),
+            out=folder,
             jobs=count("jobs", jobs),
             threads=count("threads", threads) or 1,
             existing="resume" if resume else "overwrite" if overwrite else "refuse",
             run_timeout=run_timeout,
-            progress=show,
-            stop=_incast.Stop(),
+            # What runs elsewhere is shown by what runs it.
+            progress=None if elsewhere else show,
+            stop=stop,
+            elsewhere=elsewhere,
         )
     finally:
         done()
     finished = json.loads(text)
     return Tuning(finished["folder"], finished["found"], finished["scenarios"], _keep=keep)
+
+
+def _cluster(
+    scenario: Scenario, folder: Path, stop: _incast.Stop, show: _progress.Progress | None, **how: Any
+) -> Callable[[list[tuple[str, str]], str, list[int], list[str]], None]:
+    """What does runs of a search on a Ray cluster."""
+    from ._ray import Driver, Part, connect
+
+    connect()
+
+    def joined(name: str, found: dict[str, Any] | Error) -> None:
+        if isinstance(found, Error):
+            raise found
+
+    made: dict[str, _incast.Scenario] = {}
+
+    def run(sets: list[tuple[str, str]], name: str, seeds: list[int], runs: list[str]) -> None:
+        if name not in made:
+            made[name] = scenario._inner.possible(sets, name, seeds)
+        part = Part((sets, name, seeds), made[name], runs)
+        Driver({name: scenario}, folder, seeds=None, only=None, show=show, joined=joined, part=part, stop=stop, **how).run()
+
+    return run

@@ -46,6 +46,7 @@ fn _incast(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::tune, module)?)?;
     module.add_function(wrap_pyfunction!(run::missing, module)?)?;
     module.add_function(wrap_pyfunction!(run::gather, module)?)?;
+    module.add_function(wrap_pyfunction!(run::adopt, module)?)?;
     module.add_function(wrap_pyfunction!(results::read, module)?)?;
     module.add_function(wrap_pyfunction!(results::table, module)?)
 }

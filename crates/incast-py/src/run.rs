@@ -6,7 +6,8 @@ use incast_interop::export;
 use incast_lab::{
     results::{compact::parse_column, table::Extent},
     run::{self as lab, Gathered, Options, RunError, execute, execute_part, folder::Existing, only::Only},
-    tune::{Over, Question, Tuning, Within},
+    scenario as lab_scenario,
+    tune::{Elsewhere, Means, Over, Question, Tuning, Within},
 };
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use serde_json::json;
@@ -195,10 +196,40 @@ pub fn gather(
     Ok(gathered.to_string())
 }
 
-/// See `incast.tune`. Returns what `tune.json` holds, with the folder.
+/// Takes runs that were done in `sources` into the results of `out`; there is no summary of them.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, out, sources, runs))]
+pub fn adopt(
+    py: Python<'_>,
+    scenario: &Scenario,
+    out: PathBuf,
+    sources: Vec<PathBuf>,
+    runs: Vec<String>,
+) -> PyResult<()> {
+    let plan = scenario.plan(py, None, &[])?.part(&runs.into_iter().collect());
+    py.detach(|| lab::adopt(&plan, &out, &sources)).map_err(|found| error::run(py, &found))
+}
+
+/// A function of Python that does runs of a search elsewhere. It gets the values that are set beyond those of the scenario that
+/// is tuned, the name and the seeds of what is run, and its runs.
+struct Callback {
+    call: Py<PyAny>,
+    /// Values that are set in that scenario.
+    set: usize,
+}
+
+impl Elsewhere for Callback {
+    fn run(&self, scenario: &lab_scenario::Scenario, runs: Vec<String>) -> Result<(), RunError> {
+        let sets = scenario.sets[self.set..].to_vec();
+        let called = Python::attach(|py| self.call.call1(py, (sets, &scenario.name, &scenario.seeds, runs)).map(drop));
+        called.map_err(|error| RunError::Plan { found: scenario.name.clone(), message: error.to_string() })
+    }
+}
+
+/// See `incast.tune`. `elsewhere` does runs on other machines, see `Callback`. Returns what `tune.json` holds, with the folder.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "keywords of the Python function, which names them")]
-#[pyo3(signature = (scenario, *, objective, over, within, schemes, budget, vary, only, out, jobs, threads, existing, run_timeout, progress, stop))]
+#[pyo3(signature = (scenario, *, objective, over, within, schemes, budget, vary, only, out, jobs, threads, existing, run_timeout, progress, stop, elsewhere))]
 pub fn tune(
     py: Python<'_>,
     scenario: &Scenario,
@@ -216,6 +247,7 @@ pub fn tune(
     run_timeout: Option<f64>,
     progress: Option<Py<PyAny>>,
     stop: &Stop,
+    elsewhere: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let refuse = |argument: &str, what: String| error::error(py, "Error", &format!("{argument}: {what}"));
     let over =
@@ -233,8 +265,10 @@ pub fn tune(
     };
     let options = options(out, (jobs, threads), existing, run_timeout);
     let tuning = py.detach(|| Tuning::new(question)).map_err(|found| error::run(py, &found))?;
-    beside(py, progress.as_ref(), stop, move |tracker, stop| {
-        let advice = tuning.run(&options, tracker, stop, &|_| {})?;
+    let elsewhere = elsewhere.map(|call| Callback { call, set: scenario.inner.sets.len() });
+    beside(py, progress.as_ref(), stop, move |observer, stop| {
+        let elsewhere = elsewhere.as_ref().map(|callback| callback as &dyn Elsewhere);
+        let advice = tuning.run(Means { options: &options, observer, stop, elsewhere }, &|_| {})?;
         let scenarios = advice.write_scenarios()?;
         Ok(json!({"folder": advice.folder, "scenarios": scenarios, "found": advice.file()}).to_string())
     })

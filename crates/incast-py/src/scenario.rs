@@ -88,6 +88,14 @@ impl Scenario {
         Self { inner: self.inner.clone().renamed(name) }
     }
 
+    /// The grid points that can be simulated of the same with more values set: what a search runs.
+    fn possible(&self, py: Python<'_>, sets: Vec<(String, String)>, name: &str, seeds: Vec<u64>) -> PyResult<Self> {
+        let made = py.detach(|| self.inner.possible(&sets)).map_err(|found| error::scenario(py, &found))?;
+        let mut inner = made.0.renamed(name);
+        (inner.seed_budget, inner.seeds) = (seeds.len(), seeds);
+        Ok(Self { inner })
+    }
+
     /// What it is, as JSON.
     fn facts(&self, py: Python<'_>) -> PyResult<String> {
         let plan = self.plan(py, None, &[])?;

@@ -11,7 +11,7 @@ use incast_lab::{
     results::table::Extent,
     run::{RunError, folder, only::Only},
     scenario::{Form, Scenario},
-    tune::{Advice, Question, Tuning},
+    tune::{Advice, Means, Question, Tuning},
 };
 
 /// Searches for the best values of keys.
@@ -49,7 +49,8 @@ fn search(arguments: &arguments::Tune) -> Result<End, RunError> {
             output::message(line);
         }
     };
-    let advice = tuning.run(&options(running), observer.as_ref(), stop, &say)?;
+    let advice =
+        tuning.run(Means { options: &options(running), observer: observer.as_ref(), stop, elsewhere: None }, &say)?;
     drop(observer);
     tell(arguments, running, &advice)
 }

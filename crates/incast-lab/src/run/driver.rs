@@ -436,6 +436,22 @@ pub fn gather(plan: &Plan, out: &Path, sources: &[PathBuf], extent: Extent) -> R
     Ok(Gathered { finished, missing, wanted })
 }
 
+/// Takes the selected runs that were done elsewhere, and no more, into the folder of the scenario's results; [`execute`] and
+/// [`execute_part`] find them there.
+///
+/// # Errors
+/// A folder holds results of another scenario or version, somebody writes there, or files cannot be read or written.
+pub fn adopt(plan: &Plan, out: &Path, sources: &[PathBuf]) -> Result<(), RunError> {
+    sources.iter().try_for_each(|source| folder::check_identity(source, &plan.identity))?;
+    let folder = Folder::open(out, &plan.scenario.name, Existing::Resume, &plan.identity)?;
+    for run in plan.runs.iter().filter(|run| folder.finished(run).is_none()) {
+        if let Some((from, record)) = elsewhere(run, sources) {
+            folder.adopt(&run.folder, &from, &record)?;
+        }
+    }
+    Ok(())
+}
+
 /// Runs everything on `jobs` threads; returns the failures in the order of the runs.
 fn run_all(
     to_do: &[&Run],

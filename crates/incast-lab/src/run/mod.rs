@@ -21,7 +21,9 @@ pub mod state;
 #[cfg(test)]
 mod testing;
 
-pub use driver::{Finished, Gathered, Observer, Options, Part, Plan, damaged, execute, execute_part, gather, missing};
+pub use driver::{
+    Finished, Gathered, Observer, Options, Part, Plan, adopt, damaged, execute, execute_part, gather, missing,
+};
 
 use crate::scenario::ScenarioError;
 use std::{io, path::PathBuf};

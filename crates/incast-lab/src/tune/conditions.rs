@@ -1,7 +1,7 @@
 //! What was found, and the start, where load, buffer and round trip are a little different.
 
 use super::{
-    Advice, Question, axis,
+    Advice, Means, Question, axis,
     search::Settings,
     trials::{self, Space},
     value,
@@ -13,13 +13,13 @@ use crate::{
         row::Row,
         verdict::{Apart, Pairs},
     },
-    run::{Observer, Options, Plan, RunError, execute, folder::Existing, only::Only},
+    run::{Options, Plan, RunError, execute, folder::Existing, only::Only},
     scenario::{safe, tree},
     text,
 };
 use incast_units::{Bytes, Time};
 use sha2::{Digest, Sha256};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use toml::{Table, Value};
 
 /// Seeds of each.
@@ -59,24 +59,17 @@ impl Condition {
 ///
 /// # Errors
 /// They cannot be run.
-pub fn run(
-    question: &Question,
-    space: &Space,
-    advice: &mut Advice,
-    options: &Options,
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) -> Result<(), RunError> {
+pub fn run(question: &Question, space: &Space, advice: &mut Advice, means: Means<'_>) -> Result<(), RunError> {
     for scheme in 0..advice.schemes.len() {
         let own = &advice.schemes[scheme];
         if !own.helps() {
             continue;
         }
         let (start, best) = (own.start.clone(), own.best.clone());
-        let found = of_scheme((question, space), scheme, [&start, &best], options, observer, stop)?;
+        let found = of_scheme((question, space), scheme, [&start, &best], means)?;
         let own = &mut advice.schemes[scheme];
         own.conditions = found;
-        own.is_stopped |= stop.load(Ordering::Relaxed);
+        own.is_stopped |= means.stop.load(Ordering::Relaxed);
     }
     Ok(())
 }
@@ -85,9 +78,7 @@ fn of_scheme(
     (question, space): (&Question, &Space),
     scheme: usize,
     settings: [&Settings; 2],
-    options: &Options,
-    observer: &dyn Observer,
-    stop: &AtomicBool,
+    means: Means<'_>,
 ) -> Result<Vec<Condition>, RunError> {
     let Some(run) = space.run_of(scheme, settings[0]) else { return Ok(Vec::new()) };
     let effective = run.effective();
@@ -137,8 +128,9 @@ fn of_scheme(
             scenario.seeds = space.unseen()[..SEEDS].to_vec();
             scenario.seed_budget = SEEDS;
             let plan = Plan::new(scenario, None, &Only::default().with("scheme", name))?;
+            let Means { options, observer, stop, .. } = means;
             let run = |existing| execute(&plan, &Options { existing, ..options.clone() }, observer, stop);
-            let finished = match run(Existing::Resume) {
+            let finished = match means.run_elsewhere(&plan).and_then(|()| run(Existing::Resume)) {
                 Err(RunError::Occupied { .. }) if options.existing == Existing::Overwrite => run(Existing::Overwrite)?,
                 Err(RunError::Occupied { .. }) => {
                     all.push(not_run("its folder holds other results"));

@@ -27,6 +27,7 @@ use crate::{
     run::{
         Observer, Options, Plan, RunError,
         list::{self, Flows},
+        missing,
         only::Only,
     },
     scenario::{Column, Run, Scenario, tree},
@@ -98,6 +99,38 @@ const LEAST_VARIED: f64 = 0.01;
 
 /// Numbers of each class that are shown beside what was asked for.
 const BESIDE: [&str; 4] = ["slowdown.p50", "slowdown.p99", "rct_us.p99", "long_flow_gbps"];
+
+/// With what runs are done.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    /// As for any runs.
+    pub options: &'a Options,
+    /// It is told how far they are.
+    pub observer: &'a dyn Observer,
+    /// They are given up when it becomes true.
+    pub stop: &'a AtomicBool,
+    /// Other machines.
+    pub elsewhere: Option<&'a dyn Elsewhere>,
+}
+
+/// Machines that do runs beside this one.
+pub trait Elsewhere: Sync {
+    /// Does runs of a scenario, by their folders, and leaves them in the folder of its results. What it does not do is done
+    /// here. Values that were set beyond those of the question's scenario are the last ones of its `sets`.
+    ///
+    /// # Errors
+    /// The search cannot go on.
+    fn run(&self, scenario: &Scenario, runs: Vec<String>) -> Result<(), RunError>;
+}
+
+impl Means<'_> {
+    /// Does runs of which the folder is there elsewhere, if there are other machines.
+    fn run_elsewhere(&self, plan: &Plan) -> Result<(), RunError> {
+        let Some(elsewhere) = self.elsewhere else { return Ok(()) };
+        let missing = missing(plan, &self.options.out, &[], false)?;
+        if missing.is_empty() { Ok(()) } else { elsewhere.run(&plan.scenario, missing) }
+    }
+}
 
 /// A search that is about to begin.
 #[derive(Debug)]
@@ -185,20 +218,14 @@ impl Tuning {
     ///
     /// # Errors
     /// The folder cannot be used, the machine is too small, or results cannot be written.
-    pub fn run(
-        mut self,
-        options: &Options,
-        observer: &dyn Observer,
-        stop: &AtomicBool,
-        say: &dyn Fn(&str),
-    ) -> Result<Advice, RunError> {
+    pub fn run(mut self, means: Means<'_>, say: &dyn Fn(&str)) -> Result<Advice, RunError> {
         let held_out = held_out(self.question.budget);
         let budget = f64::from(self.question.budget) - 2.0 * held_out as f64;
         let columns = self.columns();
         let mut all = Vec::new();
         for scheme in 0..self.space.schemes.len() {
             let within = self.question.within.len();
-            let mut runs = Runs::new(&mut self.space, scheme, (&columns, within), options, observer, stop);
+            let mut runs = Runs::new(&mut self.space, scheme, (&columns, within), means);
             let one = search_scheme(&self.question, &mut runs, budget, held_out, say)?;
             let is_stopped = one.is_stopped;
             all.push(one);
@@ -212,18 +239,18 @@ impl Tuning {
             metric: self.metric,
             axes: self.space.axes.clone(),
             schemes: all,
-            folder: options.out.join(self.space.name()),
+            folder: means.options.out.join(self.space.name()),
         };
         if self.question.vary > 0.0 && !advice.is_stopped() {
             // What follows may be interrupted, or fail.
             advice.write()?;
             say("varying load, buffer and round trip");
-            conditions::run(&self.question, &self.space, &mut advice, options, observer, stop)?;
+            conditions::run(&self.question, &self.space, &mut advice, means)?;
         }
         advice.write()?;
         // Whoever has interrupted does not wait for a summary of all runs.
         if !advice.is_stopped() {
-            self.space.conclude(options)?;
+            self.space.conclude(means.options)?;
         }
         Ok(advice)
     }

@@ -1,7 +1,7 @@
 //! The runs of a search: those of one scenario, with a grid over the keys and the duration.
 
 use super::{
-    MOST_SHORT, Question, SHORT, Within,
+    MOST_SHORT, Means, Question, SHORT, Within,
     axis::{self, Axis},
     search::{self, Length, MOST_SEEDS, Outcome, Settings},
 };
@@ -212,9 +212,7 @@ pub struct Runs<'a> {
     columns: Vec<(Column, &'static Metric)>,
     /// So many behind the first may not get worse.
     within: usize,
-    options: &'a Options,
-    observer: &'a dyn Observer,
-    stop: &'a AtomicBool,
+    means: Means<'a>,
     measured: BTreeMap<(Settings, Length, usize), Measured>,
 }
 
@@ -245,17 +243,10 @@ pub struct ShortRuns {
 
 impl<'a> Runs<'a> {
     /// Of one scheme.
-    pub fn new(
-        space: &'a mut Space,
-        scheme: usize,
-        (columns, within): (&[Column], usize),
-        options: &'a Options,
-        observer: &'a dyn Observer,
-        stop: &'a AtomicBool,
-    ) -> Self {
+    pub fn new(space: &'a mut Space, scheme: usize, (columns, within): (&[Column], usize), means: Means<'a>) -> Self {
         let of = |column: &Column| Some((column.clone(), metrics::find(&column.metric)?));
         let columns = columns.iter().filter_map(of).collect();
-        Self { space, scheme, columns, within, options, observer, stop, measured: BTreeMap::new() }
+        Self { space, scheme, columns, within, means, measured: BTreeMap::new() }
     }
 
     /// The keys.
@@ -404,7 +395,7 @@ impl<'a> Runs<'a> {
     }
 
     fn seen(&mut self, trials: &[search::Trial]) -> Result<(), Error> {
-        if self.stop.load(Ordering::Relaxed) {
+        if self.means.stop.load(Ordering::Relaxed) {
             return Err(Error::Stopped);
         }
         let name = |(settings, length, seed): &search::Trial| {
@@ -421,9 +412,12 @@ impl<'a> Runs<'a> {
         }
         self.space.plan.select(&trials.iter().map(|(_, folder)| folder.clone()).collect());
         // What was found before the first runs is refused or removed, not what they left.
-        let existing = if self.space.is_open { Existing::Resume } else { self.options.existing };
-        let options = Options { existing, ..self.options.clone() };
-        let part = execute_part(&self.space.plan, &options, self.observer, self.stop)?;
+        let existing = if self.space.is_open { Existing::Resume } else { self.means.options.existing };
+        let options = Options { existing, ..self.means.options.clone() };
+        if self.space.is_open {
+            self.means.run_elsewhere(&self.space.plan)?;
+        }
+        let part = execute_part(&self.space.plan, &options, self.means.observer, self.means.stop)?;
         self.space.is_open = true;
         for ((settings, length, seed), folder) in &trials {
             let Some((_, why)) = part.failures.iter().find(|(failed, _)| failed == folder) else { continue };
@@ -462,7 +456,7 @@ impl<'a> Runs<'a> {
             };
             self.measured.insert(trial.clone(), measured);
         }
-        if self.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
+        if self.means.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     }
 }
 

@@ -1,0 +1,44 @@
+"""`incast.tune(executor="ray")` finds what a search on one machine finds."""
+
+import os
+
+import pytest
+from conftest import contents
+
+import incast
+from incast import _incast, _ray
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+pytest.importorskip("ray")
+
+OVER = {"switch.ecn.at": "3KB..60KB"}
+
+
+@pytest.mark.parametrize("shares", [True, False], ids=["shared folder", "object store"])
+def test_a_search_on_a_cluster_is_the_same(small, tmp_path, monkeypatch, shares):
+    monkeypatch.setattr(_ray, "SHARES_FOLDERS", shares)
+    here, there = (tmp_path / name for name in ("here", "there"))
+    asked = ("web:slowdown.mean", OVER)
+    alone = incast.tune(small, *asked, schemes=["dctcp"], budget=14, out=here)
+    done: list[str] = []
+    run = _incast.adopt
+
+    def adopt(scenario, **how):
+        done.extend(how["runs"])
+        run(scenario, **how)
+
+    monkeypatch.setattr(_incast, "adopt", adopt)
+    lines: list[float] = []
+    found = incast.tune(
+        small, *asked, schemes=["dctcp"], budget=14, out=there, executor="ray", progress=lambda part, line: lines.append(part)
+    )
+    assert found.found == alone.found
+    assert contents(here) == contents(there)
+    # All but the first, those of other loads, too.
+    assert len(done) >= len(found.runs) - 1 > 10
+    assert not (there / _ray.STAGING).exists() and lines
+
+
+def test_another_executor_is_refused(small):
+    with pytest.raises(ValueError, match="allowed is 'ray'"):
+        incast.tune(small, "web:slowdown.mean", OVER, executor="dask")
