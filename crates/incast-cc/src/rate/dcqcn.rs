@@ -21,12 +21,13 @@
 //! - A notification with UE and without CE holds the rate (Y. Zhang et al., "Congestion Detection in Lossless
 //!   Networks", SIGCOMM 2021, and its simulator); acknowledgements do not carry UE. See `docs/tcd.md`.
 //! - [`Variant::Mellanox`] is the NIC's as HPCC's simulator has it: cuts at the ticks of a timer, alpha updated by a
-//!   timer alone, no byte counter, constant steps. [`ClampTarget`]: when a cut lowers the target.
+//!   timer alone, constant steps, and a byte counter only with the profiles of vendors. [`ClampTarget`]: when a cut lowers
+//!   the target.
 //! - Timers are caught up when something happens to the flow. Only where packets are further apart than the timer is it
 //!   fired, so that the rate rises during the gap.
 //! - Losses and timeouts do not change the rate: the paper has a lossless fabric.
 
-use super::rate_based::{self, InFlight, Limit, Profile, WindowRule};
+use super::rate_based::{self, InFlight, Limit, WindowRule};
 use crate::{
     Cnp, Feedback, Loss, Path, Periodic,
     feedback::CnpContent,
@@ -47,6 +48,22 @@ crate::choice! {
         Paper = "paper",
         /// The NIC's, as HPCC's simulator has it: a CNP is remembered until the next tick.
         Mellanox = "mellanox",
+    }
+}
+
+crate::choice! {
+    /// Where the defaults of the constants come from.
+    pub enum Profile {
+        /// Formulas of rate and base RTT that give the paper's constants on the paper's network.
+        Scaled = "scaled",
+        /// The paper's constants, on every network.
+        Paper = "paper",
+        /// What the released simulator of HPCC does, to the letter, with the constants of its scripts.
+        HpccLineage = "hpcc-lineage",
+        /// What NVIDIA's NICs are shipped with since ConnectX-4, at every rate.
+        Nvidia = "nvidia",
+        /// What AMD's driver for Linux gives its NICs.
+        Amd = "amd-2026",
     }
 }
 
@@ -85,53 +102,59 @@ rate_parameters!(Parameters {
         doc: "Where the defaults of the constants come from.",
         default: "\"scaled\"",
         value: |_| Profile::Scaled,
-        allowed: "\"scaled\", \"paper\" or \"hpcc-lineage\"",
+        allowed: "\"scaled\", \"paper\", \"hpcc-lineage\", \"nvidia\" or \"amd-2026\"",
         source: "ours: one scenario fits every rate"
     },
     variant: Variant {
         doc: "The paper's reaction point or the NIC's.",
-        default: "\"paper\"; hpcc-lineage: \"mellanox\"",
+        default: "\"paper\"; hpcc-lineage, nvidia, amd-2026: \"mellanox\"",
         value: |_| Variant::Paper,
         source: "SIGCOMM 2015; \"mellanox\" is HPCC's simulator"
     },
     gain: f64 {
         doc: "g: weight of the newest period in the moving average alpha.",
-        default: "1/256",
+        default: "1/256; nvidia: 5/1024, amd-2026: 1/2",
         value: |_| 1.0 / 256.0,
         allowed: "in (0, 1]",
         check: |g| *g > 0.0 && *g <= 1.0,
         source: "SIGCOMM 2015"
     },
+    initial_alpha: f64 {
+        doc: "Alpha before the first CNP.",
+        default: "1; nvidia: 1023/1024, amd-2026: 1/16",
+        value: |_| 1.0,
+        allowed: "in (0, 1]",
+        check: |alpha| *alpha > 0.0 && *alpha <= 1.0,
+        source: "SIGCOMM 2015"
+    },
     alpha_timer: Period {
         doc: "K: alpha decays after each such time without a CNP; with the variant mellanox it is updated \
             each such time.",
-        default: "5.5 base RTT; paper: 55us; mellanox: base RTT / 13, paper: 1us",
+        default: "5.5 base RTT; paper: 55us; mellanox: base RTT / 13, others: 1us",
         value: |path| Period::of(path.base_rtt.mul_f64(5.5)),
         source: "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (1us), at 13us"
     },
     increase_timer: Period {
         doc: "T: time after which the rate rises by a step.",
-        default: "5.5 base RTT; paper: 55us; mellanox: 300/13 base RTT, paper: 300us",
+        default: "5.5 base RTT; paper: 55us; mellanox: 300/13 base RTT, others: 300us; amd-2026: 1us",
         value: |path| Period::of(path.base_rtt.mul_f64(5.5)),
         source: "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (300us), at 13us"
     },
     decrease_timer: Period {
         doc: "Variant mellanox: cuts happen at the ticks of a timer with this period.",
-        default: "4/13 base RTT; paper: 4us",
+        default: "4/13 base RTT; paper, nvidia: 4us; amd-2026: 1us",
         value: |path| Period::of(path.base_rtt.mul_f64(4.0 / 13.0)),
         source: "HPCC's simulator (4us), at 13us"
     },
     byte_counter: Bytes {
-        doc: "B: payload bytes after which the rate rises by a step. The variant mellanox has none.",
-        default: "200 rate x base RTT; paper: 10MB",
+        doc: "B: payload bytes after which the rate rises by a step; 0 for never.",
+        default: "200 rate x base RTT; paper: 10MB; mellanox: 0B; nvidia: 2097088B; amd-2026: 431068B",
         value: |path| Bytes::new(200 * path.rate.bytes_in(path.base_rtt).get()),
-        allowed: "at least 1B",
-        check: |b| b.get() > 0,
-        source: "SIGCOMM 2015 (10MB), at 40Gbps and 10us (ours)"
+        source: "SIGCOMM 2015 (10MB), at 40Gbps and 10us (ours); HPCC's simulator has none"
     },
     cnp_interval: Time {
         doc: "N: the receiver sends at most one CNP for a flow in this time; 0 answers every mark.",
-        default: "5 base RTT; paper: 50us; mellanox: 4/13 base RTT, paper: 4us",
+        default: "5 base RTT; paper: 50us; mellanox: 4/13 base RTT, others: 4us; amd-2026: 0us",
         value: |path| path.base_rtt.saturating_mul(5),
         source: "SIGCOMM 2015 (50us), at a base RTT of 10us (ours); mellanox: no more often than cuts"
     },
@@ -151,7 +174,7 @@ rate_parameters!(Parameters {
     },
     additive_increase: Rate {
         doc: "R_AI: what an additive increase adds to the target rate.",
-        default: "rate / 1000; paper: 40Mbps; mellanox: rate / 5000",
+        default: "rate / 1000; paper: 40Mbps; mellanox: rate / 5000; nvidia: 5Mbps, amd-2026: 160Mbps",
         value: |path| share(path, 1000),
         allowed: "at least 1bps",
         check: |r| r.bps() > 0,
@@ -159,7 +182,7 @@ rate_parameters!(Parameters {
     },
     hyper_increase: Rate {
         doc: "R_HAI: what a hyper increase adds to the target rate, times the number of such steps.",
-        default: "rate / 200; paper: 200Mbps; mellanox: rate / 500",
+        default: "rate / 200; paper: 200Mbps; mellanox: rate / 500; nvidia: 50Mbps, amd-2026: 300Mbps",
         value: |path| share(path, 200),
         allowed: "at least 1bps",
         check: |r| r.bps() > 0,
@@ -167,7 +190,7 @@ rate_parameters!(Parameters {
     },
     min_rate: Rate {
         doc: "Least rate.",
-        default: "rate / 400; paper: 100Mbps; mellanox: rate / 100",
+        default: "rate / 400; paper: 100Mbps; mellanox: rate / 100; nvidia, amd-2026: 1Mbps",
         value: |path| share(path, 400),
         allowed: "at least 1bps",
         check: |r| r.bps() > 0,
@@ -263,11 +286,15 @@ fn defaults(profile: Profile, variant: Variant, path: &Path) -> Parameters {
     }
     if variant == Variant::Mellanox {
         let (alpha_timer, increase_timer, cnp_interval) = match profile {
-            Profile::Paper | Profile::HpccLineage => (Time::from_us(1), Time::from_us(300), Time::from_us(4)),
+            Profile::Amd => (Time::from_us(1), Time::from_us(1), Time::ZERO),
+            Profile::Paper | Profile::HpccLineage | Profile::Nvidia => {
+                (Time::from_us(1), Time::from_us(300), Time::from_us(4))
+            }
             Profile::Scaled => (time(1.0 / 13.0), time(300.0 / 13.0), time(4.0 / 13.0)),
         };
         defaults = Parameters {
             fast_recovery: 1,
+            byte_counter: Bytes::ZERO,
             clamp_target: ClampTarget::AfterIncrease,
             // HPCC's simulator scales rates with the link itself.
             additive_increase: share(path, 5000),
@@ -276,6 +303,32 @@ fn defaults(profile: Profile, variant: Variant, path: &Path) -> Parameters {
             alpha_timer: Period::of(alpha_timer),
             increase_timer: Period::of(increase_timer),
             cnp_interval,
+            ..defaults
+        };
+    }
+    let mbps = |mbps: u64| Rate::from_bps(mbps * 1_000_000);
+    // Neither scales with the rate of the link.
+    if profile == Profile::Nvidia {
+        defaults = Parameters {
+            gain: 5.0 / 1024.0,
+            initial_alpha: 1023.0 / 1024.0,
+            // 32,767 units of 64 bytes.
+            byte_counter: Bytes::new(32_767 * 64),
+            additive_increase: mbps(5),
+            hyper_increase: mbps(50),
+            min_rate: mbps(1),
+            ..defaults
+        };
+    }
+    if profile == Profile::Amd {
+        defaults = Parameters {
+            gain: 0.5,
+            initial_alpha: 64.0 / 1024.0,
+            decrease_timer: Period::of(Time::from_us(1)),
+            byte_counter: Bytes::new(431_068),
+            additive_increase: mbps(160),
+            hyper_increase: mbps(300),
+            min_rate: mbps(1),
             ..defaults
         };
     }
@@ -369,12 +422,14 @@ fn target_step(constants: &Constants, timer: u64, bytes: u64) -> f64 {
     }
 }
 
-/// The same with one counter: one additive step, then constant hyper steps (HPCC's simulator).
-fn target_step_mellanox(constants: &Constants, timer: u64) -> f64 {
-    match timer {
-        _ if timer <= constants.recovery_stages => 0.0,
-        _ if timer == constants.recovery_stages + 1 => constants.additive,
-        _ => constants.hyper,
+/// The same of NICs, whose hyper steps are constant. With one counter: one additive step, then hyper steps (HPCC's simulator).
+fn target_step_mellanox(constants: &Constants, timer: u64, bytes: u64) -> f64 {
+    let last = constants.recovery_stages;
+    let is_hyper = if constants.byte_counter == 0 { timer > last + 1 } else { timer.min(bytes) > last };
+    match timer.max(bytes) {
+        most if most <= last => 0.0,
+        _ if is_hyper => constants.hyper,
+        _ => constants.additive,
     }
 }
 
@@ -435,7 +490,7 @@ impl Dcqcn {
         let (timer, bytes) = (u64::from(self.timer_stage), u64::from(self.byte_stage));
         let step = match constants.parameters.variant {
             Variant::Paper => target_step(constants, timer, bytes),
-            Variant::Mellanox => target_step_mellanox(constants, timer),
+            Variant::Mellanox => target_step_mellanox(constants, timer, bytes),
         };
         self.target = (self.target + step).min(constants.line);
         self.current = (self.target + self.current) / 2.0;
@@ -482,7 +537,7 @@ impl Dcqcn {
         let mellanox = self.constants.parameters.variant == Variant::Mellanox;
         let may_cut = now >= self.guarded_until;
         if !std::mem::replace(&mut self.was_notified, true) {
-            // Nothing ran before the first one: alpha is still 1.
+            // Nothing ran before the first one: alpha is still what it was at first.
             self.alpha_timer.restart(now);
             self.decrease_timer.restart(now.saturating_add(self.constants.parameters.decrease_delay));
             self.cut_pending = mellanox;
@@ -544,7 +599,6 @@ impl SenderLaw for Dcqcn {
     };
     const CAPABILITIES: LawCapabilities = LawCapabilities { cnp: CnpContent::Congestion, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
-        Condition::new("byte_counter", "variant", &["paper"]),
         Condition::new("decrease_timer", "variant", &["mellanox"]),
         Condition::new("decrease_delay", "variant", &["mellanox"]),
         Condition::new("rate_on_first_cnp", "variant", &["mellanox"]),
@@ -556,7 +610,10 @@ impl SenderLaw for Dcqcn {
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let profile = chosen("profile", Profile::Scaled, given)?;
-        let usual = if profile == Profile::HpccLineage { Variant::Mellanox } else { Variant::Paper };
+        let usual = match profile {
+            Profile::Scaled | Profile::Paper => Variant::Paper,
+            Profile::HpccLineage | Profile::Nvidia | Profile::Amd => Variant::Mellanox,
+        };
         let variant = chosen("variant", usual, given)?;
         let parameters = defaults(profile, variant, path).with(given)?;
         let line = path.rate.as_f64();
@@ -597,7 +654,7 @@ impl SenderLaw for Dcqcn {
         Self {
             current: constants.line,
             target: constants.line,
-            alpha: 1.0,
+            alpha: constants.parameters.initial_alpha,
             alpha_timer: Periodic::start(now, alpha_timer.time()),
             increase_timer: Periodic::start(now, increase_timer.time()),
             decrease_timer: Periodic::start(now, decrease_timer.time()),
@@ -646,7 +703,7 @@ impl SenderLaw for Dcqcn {
             return;
         }
         self.catch_up(now);
-        if self.constants.parameters.variant == Variant::Mellanox {
+        if self.constants.byte_counter == 0 {
             return;
         }
         self.counted += u64::from(bytes);

@@ -395,11 +395,59 @@ fn mistakes_are_refused() {
     let refused = |values: &[(&str, &str)]| Dcqcn::resolve(&path(), &given(values)).expect_err("refused").to_string();
     assert!(refused(&[("variant", "nic")]).contains("\"paper\" \"mellanox\""));
     assert!(refused(&[("increase_timer", "0us")]).contains("at least 10ns"));
-    assert!(refused(&[("byte_counter", "0B")]).contains("at least 1B"));
     assert!(refused(&[("kmin", "5KB")]).contains("unknown parameter"));
 }
 
 #[test]
 fn state_is_small() {
     assert!(size_of::<Dcqcn>() <= 128, "{}", size_of::<Dcqcn>());
+}
+
+/// NVIDIA's "DCQCN CC Parameters" and five dumps of NICs; the patch "RDMA/ionic 4/4" of May 2026.
+#[test]
+fn what_vendors_ship_does_not_scale() {
+    let at = |gbps, name| {
+        let path = Path { rate: Rate::from_gbps(gbps), ..path() };
+        Dcqcn::resolve(&path, &given(&[("profile", name)])).expect("allowed").parameters.clone()
+    };
+    for (name, byte_counter, cnp, steps) in
+        [("nvidia", 2_097_088, US(4), (5, 50)), ("amd-2026", 431_068, Time::ZERO, (160, 300))]
+    {
+        let values = at(40, name);
+        assert_eq!(values, Parameters { window: values.window, ..at(400, name) });
+        let rates =
+            [values.additive_increase, values.hyper_increase, values.min_rate].map(|rate| rate.bps() / 1_000_000);
+        assert_eq!(rates, [steps.0, steps.1, 1]);
+        assert_eq!(
+            (values.variant, values.byte_counter.get(), values.cnp_interval),
+            (Variant::Mellanox, byte_counter, cnp)
+        );
+        assert_eq!((values.fast_recovery, values.alpha_timer.time()), (1, US(1)));
+    }
+    // AMD's alpha begins at 1/16 and decays by half each microsecond.
+    let mut law = flow(&[("profile", "amd-2026")]);
+    law.on_cnp(US(100), &Cnp::CONGESTED);
+    law.on_timer(US(101));
+    close(law.current, 40.0 * GBPS * (1.0 - 1.0 / 64.0));
+}
+
+#[test]
+fn a_nic_with_a_byte_counter_has_both_stages() {
+    let mut law = flow(&[("profile", "nvidia")]);
+    law.on_cnp(US(100), &Cnp::CONGESTED);
+    law.on_timer(US(104));
+    let cut = law.current;
+    close(law.target, 40.0 * GBPS);
+    law.target = 30.0 * GBPS;
+    // One step of each counter is fast recovery; the second of the bytes adds R_AI, that of the timer R_HAI.
+    law.on_sent(US(105), 2_097_088);
+    close(law.current, (cut + 30.0 * GBPS) / 2.0);
+    law.catch_up(US(404));
+    close(law.target, 30.0 * GBPS);
+    law.on_sent(US(405), 2_097_088);
+    close(law.target, 30.005 * GBPS);
+    law.catch_up(US(704));
+    close(law.target, 30.055 * GBPS);
+    law.on_sent(US(705), 2_097_088);
+    close(law.target, 30.105 * GBPS);
 }
