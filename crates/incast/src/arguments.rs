@@ -611,6 +611,16 @@ pub enum Imported {
     Hpcc(ImportHpcc),
     /// csg-htsim's connection matrices and fat-trees
     Htsim(ImportHtsim),
+    /// SONiC's config_db.json: the [switch] table of a scenario
+    Sonic(ImportSonic),
+}
+
+/// Arguments of `import sonic`.
+#[derive(Debug, Args)]
+pub struct ImportSonic {
+    /// The configuration of a switch
+    #[arg(value_name = "CONFIG_DB.json")]
+    pub config: PathBuf,
 }
 
 /// Arguments of `import hpcc`.

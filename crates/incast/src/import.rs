@@ -2,27 +2,46 @@
 
 use crate::{End, arguments, output};
 use incast_cc::registry::LAWS;
-use incast_interop::import::{ImportError, Imported, Names, Text, WriteError, hpcc, htsim};
+use incast_interop::import::{ImportError, Imported, Names, Text, WriteError, hpcc, htsim, sonic};
 use incast_lab::scenario::tree::nearest::nearest;
 use std::path::Path;
 
 /// Imports and writes.
 pub fn import(arguments: &arguments::Import) -> End {
-    let to = match &arguments.from {
-        arguments::Imported::Hpcc(arguments) => &arguments.to,
-        arguments::Imported::Htsim(arguments) => &arguments.to,
-    };
-    let names = Names::new(&to.out);
-    let imported = match &arguments.from {
-        arguments::Imported::Hpcc(arguments) => hpcc(arguments, &names),
-        arguments::Imported::Htsim(arguments) => {
-            if let Err(message) = known(&arguments.law) {
+    match &arguments.from {
+        arguments::Imported::Hpcc(arguments) => write(&arguments.to, |names| hpcc(arguments, names)),
+        arguments::Imported::Htsim(arguments) => match known(&arguments.law) {
+            Ok(()) => write(&arguments.to, |names| htsim(arguments, names)),
+            Err(message) => {
                 output::error(&message);
-                return End::BadInput;
+                End::BadInput
             }
-            htsim(arguments, &names)
+        },
+        arguments::Imported::Sonic(arguments) => sonic(&arguments.config),
+    }
+}
+
+/// Prints the table of switches that a device's configuration comes to.
+fn sonic(config: &Path) -> End {
+    match Text::read(config).and_then(|text| sonic::import(&text)) {
+        Ok(sonic::Imported { switch, notes }) => {
+            notes.iter().for_each(|note| output::message(&format!("note: {note}")));
+            let table = toml::Table::from_iter([("switch".to_owned(), toml::Value::Table(switch))]);
+            // Texts, numbers and tables of them are always TOML.
+            output::data(&toml::to_string(&table).unwrap_or_default());
+            End::Done
         }
-    };
+        Err(error) => {
+            output::error(&error);
+            End::BadInput
+        }
+    }
+}
+
+/// Writes what an import gives.
+fn write(to: &arguments::ImportTo, import: impl FnOnce(&Names) -> Result<Imported, ImportError>) -> End {
+    let names = Names::new(&to.out);
+    let imported = import(&names);
     let imported = match imported {
         Ok(imported) => imported,
         Err(error) => {

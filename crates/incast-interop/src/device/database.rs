@@ -29,6 +29,34 @@ impl Database {
         self.0.get(table).is_some_and(|table| table.get(key).is_some())
     }
 
+    /// Of a file's text.
+    ///
+    /// # Errors
+    /// It is no JSON, or something else than tables of entries of fields: the line, 0 for the file as a whole, and why.
+    pub fn parse(text: &str) -> Result<Self, (usize, String)> {
+        let value: Value = serde_json::from_str(text).map_err(|error| (error.line(), error.to_string()))?;
+        let is_table = |value: &Value| value.as_object().is_some_and(|entries| entries.values().all(Value::is_object));
+        match value {
+            Value::Object(tables) if tables.values().all(is_table) => Ok(Self(tables)),
+            _ => Err((0, "expected a table of tables, by name and key, as `config_db.json` is".into())),
+        }
+    }
+
+    /// Names of the tables.
+    pub fn tables(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Keys of a table.
+    pub fn keys(&self, table: &str) -> impl Iterator<Item = &str> {
+        self.0.get(table).and_then(Value::as_object).into_iter().flat_map(Map::keys).map(String::as_str)
+    }
+
+    /// A field of an entry, if it is a text.
+    pub fn field(&self, table: &str, key: &str, field: &str) -> Option<&str> {
+        self.0.get(table)?.get(key)?.get(field)?.as_str()
+    }
+
     /// As `config load` reads it.
     pub fn text(&self) -> String {
         let text = serde_json::to_string_pretty(&self.0).unwrap_or_default();

@@ -2,6 +2,7 @@
 //!
 //! - [`hpcc`]: the ns-3 simulator of HPCC and what descends from it.
 //! - [`htsim`]: the connection matrices of csg-htsim.
+//! - [`sonic`]: the configuration of a switch.
 //! - [`page`]: the scenarios they are made into.
 //! - [`text`]: files whose every fault has a line.
 //!
@@ -10,6 +11,7 @@
 pub mod hpcc;
 pub mod htsim;
 pub mod page;
+pub mod sonic;
 #[cfg(test)]
 mod testing;
 pub mod text;

@@ -96,6 +96,11 @@ impl Text {
         name.chars().filter(|c| !c.is_control()).collect()
     }
 
+    /// All of it.
+    pub fn whole(&self) -> &str {
+        self.text.strip_prefix('\u{feff}').unwrap_or(&self.text)
+    }
+
     /// The lines that are not empty.
     pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let text = self.text.strip_prefix('\u{feff}').unwrap_or(&self.text);

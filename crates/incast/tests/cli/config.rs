@@ -73,3 +73,53 @@ fn files_are_kept_and_rounding_is_told() {
     let again = succeed(&[&["config", text(&rounded), "--for", "sonic"][..], &PORTS].concat());
     assert_eq!(again.as_bytes(), output.stdout);
 }
+
+/// What a device is told comes back as the switch that it was written for: written again it is the same text.
+#[test]
+fn a_device_comes_back_as_a_switch() {
+    let out = folder("config-back");
+    let rigs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../rigs/sonic");
+    let fixed = ["--set", "switch.pfc={xoff=\"320KB\",lossless=[1]}"];
+    let spine: Vec<String> = [0, 8, 16, 24].iter().map(|port| format!("Ethernet{port}@400Gbps")).collect();
+    let spine: Vec<&str> =
+        ["--switch", "spine0", "--ports"].into_iter().chain(spine.iter().map(String::as_str)).collect();
+    let leaf: Vec<String> = (0..8).map(|port| format!("Ethernet{port}@25Gbps")).collect();
+    let leaf: Vec<&str> = ["--switch", "leaf0", "--ports", "Ethernet48@100Gbps", "Ethernet52@100Gbps"]
+        .into_iter()
+        .chain(leaf.iter().map(String::as_str))
+        .collect();
+    for (name, more, device) in [
+        ("roce", &["--queues", "1=3:26", "0=6:48"][..], &spine),
+        ("roce", &fixed, &spine),
+        ("tcp", &["--scheme", "dctcp", "--set", "switch.buffer.alpha=0.5", "--set", "switch.ecn.p=0.12"], &leaf),
+    ] {
+        let scenario = fs::read_to_string(format!("{rigs}/{name}.toml")).expect("a scenario");
+        let file = out.join("there.toml");
+        fs::write(&file, &scenario).expect("written");
+        let told = succeed(&[&["config", text(&file), "--for", "sonic"][..], more, device].concat());
+        let database = out.join("config_db.json");
+        // The device's own ports say how fast they are.
+        let mut tables: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&told).expect("JSON");
+        let ports = device.iter().filter_map(|port| port.strip_suffix("Gbps")?.split_once('@'));
+        let ports = ports.map(|(port, gbps)| (port.to_owned(), serde_json::json!({ "speed": format!("{gbps}000") })));
+        tables.insert("PORT".into(), serde_json::Value::Object(ports.collect()));
+        fs::write(&database, serde_json::to_string(&tables).expect("JSON")).expect("written");
+        let back: toml::Table = succeed(&["import", "sonic", text(&database)]).parse().expect("a table");
+        let mut again: toml::Table = scenario.parse().expect("a scenario");
+        again.extend(back);
+        fs::write(&file, again.to_string()).expect("written");
+        // What was set is in the table now; the queues of the device and the scheme are not.
+        let kept: Vec<&str> = match more {
+            ["--queues", ..] => more.to_vec(),
+            ["--scheme", scheme, ..] => vec!["--scheme", scheme],
+            _ => Vec::new(),
+        };
+        let once_more = succeed(&[&["config", text(&file), "--for", "sonic"][..], &kept, device].concat());
+        assert_eq!(once_more, told, "{name} {more:?}");
+    }
+    let database = out.join("config_db.json");
+    fs::write(&database, "{\n\"QUEUE\": {\"Ethernet0|banana\": {}}}").expect("written");
+    let output = incast(&["import", "sonic", text(&database)]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("\"banana\" is no queue"), "{}", stderr(&output));
+}

@@ -1,0 +1,485 @@
+//! CONFIG_DB of a SONiC switch as the `[switch]` table of a scenario: the way back of [`crate::device::sonic`].
+//!
+//! Names and meaning of tables and fields: the YANG models of sonic-buildimage and `doc/swss-schema.md` of sonic-swss. A
+//! device has more than a scenario: what has no key is named, and what differs where a scenario has one value is refused.
+
+use super::text::{ImportError, Text};
+use crate::device::{
+    database::Database,
+    rounding::{EXPONENTS, power},
+};
+use incast_units::{Bytes, Rate};
+use std::collections::{BTreeMap, BTreeSet};
+use toml::{Table, Value};
+
+/// What a device's configuration says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Imported {
+    /// The table `[switch]`.
+    pub switch: Table,
+    /// How it was read, and what has no key.
+    pub notes: Vec<String>,
+}
+
+/// Tables that are read.
+const READ: [&str; 9] = [
+    "PORT",
+    "QUEUE",
+    "WRED_PROFILE",
+    "SCHEDULER",
+    "BUFFER_POOL",
+    "BUFFER_PROFILE",
+    "BUFFER_QUEUE",
+    "BUFFER_PG",
+    "PORT_QOS_MAP",
+];
+
+/// Tables about switching of packets that have no key, and why.
+const WITHOUT_KEY: [(&str, &str); 6] = [
+    ("PFC_WD", "ends pauses; switch.pfc.deadlock_after ends a run"),
+    ("DSCP_TO_TC_MAP", "a scheme's `priority` says which queue its packets have"),
+    ("TC_TO_QUEUE_MAP", "traffic classes are queues here"),
+    ("TC_TO_PRIORITY_GROUP_MAP", "a lossless queue has a group of its own"),
+    ("MAP_PFC_PRIORITY_TO_QUEUE", "a pause's priority is its queue"),
+    ("SWITCH_TRIMMING", "switch.trim has other sizes: write it by hand"),
+];
+
+/// Reads a configuration.
+///
+/// # Errors
+/// It is none, contradicts itself, or says of its ports or queues what a scenario says once for all.
+pub fn import(text: &Text) -> Result<Imported, ImportError> {
+    let database = Database::parse(text.whole()).map_err(|(line, why)| text.error(line, why))?;
+    let all = |wrong: Vec<String>| text.error(0, wrong.join("; "));
+    database.check().map_err(all)?;
+    let mut reader = Reader { database: &database, found: Imported::default(), wrong: Vec::new() };
+    reader.read();
+    if reader.wrong.is_empty() { Ok(reader.found) } else { Err(all(reader.wrong)) }
+}
+
+struct Reader<'a> {
+    database: &'a Database,
+    found: Imported,
+    wrong: Vec<String>,
+}
+
+/// The queues that a key such as `Ethernet0,Ethernet4|3-4` names, and the ports.
+fn names(key: &str) -> Vec<(&str, u8)> {
+    let (ports, queues) = key.rsplit_once('|').unwrap_or(("", key));
+    let number = |text: &str| text.parse::<u8>().unwrap_or(0);
+    let (first, last) =
+        queues.split_once('-').map_or((number(queues), number(queues)), |(a, b)| (number(a), number(b)));
+    ports.split(',').flat_map(|port| (first..=last).map(move |queue| (port, queue))).collect()
+}
+
+fn size(bytes: u64) -> Value {
+    Value::String(Bytes::new(bytes).to_string())
+}
+
+fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
+    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// Thresholds of WRED: bytes, a probability, and whether what is not ECN-capable is dropped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Marks {
+    min: u64,
+    max: u64,
+    p: f64,
+    drops: bool,
+}
+
+impl Marks {
+    fn table(self) -> Table {
+        let text = |kind: &str| Value::String(kind.to_owned());
+        if self.min == self.max || self.p == 0.0 {
+            return table([("kind", text("step")), ("at", size(self.max))]);
+        }
+        table([("kind", text("red")), ("min", size(self.min)), ("max", size(self.max)), ("p", Value::Float(self.p))])
+    }
+}
+
+impl Reader<'_> {
+    fn read(&mut self) {
+        let queues: BTreeSet<u8> = self.database.keys("QUEUE").flat_map(names).map(|(_, queue)| queue).collect();
+        // The highest queue is our priority 0.
+        let queues: Vec<u8> = queues.into_iter().rev().collect();
+        if queues.len() > 8 {
+            self.wrong.push(format!("QUEUE: {} queues of a port, allowed are 8", queues.len()));
+            return;
+        }
+        let lossless = self.lossless();
+        self.buffer(&lossless);
+        self.marks();
+        self.pauses(&lossless, &queues);
+        if !queues.is_empty() {
+            self.found.switch.insert("priorities".into(), Value::Integer(queues.len() as i64));
+            let names: Vec<String> = queues.iter().map(u8::to_string).collect();
+            self.found.notes.push(format!("priorities 0 to {} are queues {}", queues.len() - 1, names.join(", ")));
+        }
+        self.scheduler(&queues);
+        for (name, why) in WITHOUT_KEY {
+            if self.database.keys(name).next().is_some() {
+                self.found.notes.push(format!("{name} has no key: {why}"));
+            }
+        }
+        let others: Vec<&str> = self
+            .database
+            .tables()
+            .filter(|name| !READ.contains(name) && WITHOUT_KEY.iter().all(|(other, _)| other != name))
+            .collect();
+        if !others.is_empty() {
+            self.found.notes.push(format!("not read: {}", others.join(", ")));
+        }
+    }
+
+    fn text(&self, table: &str, key: &str, field: &str) -> Option<&str> {
+        self.database.field(table, key, field)
+    }
+
+    /// A number of a field; what is none is said.
+    fn number(&mut self, table: &str, key: &str, field: &str) -> Option<i64> {
+        let text = self.text(table, key, field)?.to_owned();
+        match text.parse::<i64>() {
+            Ok(number) => Some(number),
+            Err(_) => {
+                self.wrong.push(format!("{table}|{key}: `{field}` is {text:?}, expected a whole number"));
+                None
+            }
+        }
+    }
+
+    /// Two to the power of a profile's `dynamic_th`.
+    fn alpha(&mut self, profile: &str, exponent: i64) -> f64 {
+        match i32::try_from(exponent).ok().filter(|exponent| EXPONENTS.contains(exponent)) {
+            Some(exponent) => power(exponent),
+            None => {
+                let (least, most) = (EXPONENTS.start(), EXPONENTS.end());
+                self.wrong.push(format!(
+                    "BUFFER_PROFILE|{profile}: `dynamic_th` is {exponent}, allowed is {least} to {most}"
+                ));
+                1.0
+            }
+        }
+    }
+
+    fn bytes(&mut self, table: &str, key: &str, field: &str) -> Option<u64> {
+        let number = self.number(table, key, field)?;
+        match u64::try_from(number) {
+            Ok(bytes) => Some(bytes),
+            Err(_) => {
+                self.wrong.push(format!("{table}|{key}: `{field}` is {number}, expected bytes"));
+                None
+            }
+        }
+    }
+
+    /// The profiles that entries of a table name, with their ports and queues. A profile that is not there is said.
+    fn profiles(&mut self, of: &str, field: &str, table: &str) -> BTreeMap<String, Vec<(String, u8)>> {
+        let mut found: BTreeMap<String, Vec<(String, u8)>> = BTreeMap::new();
+        for key in self.database.keys(of) {
+            let Some(profile) = self.database.field(of, key, field).filter(|name| *name != "NULL") else { continue };
+            if !self.database.has(table, profile) {
+                self.wrong.push(format!("{of}|{key}: there is no {table}|{profile}"));
+                continue;
+            }
+            let places = names(key).into_iter().map(|(port, queue)| (port.to_owned(), queue));
+            found.entry(profile.to_owned()).or_default().extend(places);
+        }
+        found
+    }
+
+    fn rate(&self, port: &str) -> Option<Rate> {
+        let mbps: u64 = self.text("PORT", port, "speed")?.parse().ok()?;
+        Some(Rate::from_bps(mbps.checked_mul(1_000_000)?))
+    }
+
+    /// Queues that are lossless at a port.
+    fn lossless(&mut self) -> BTreeSet<u8> {
+        let mut found: Option<BTreeSet<u8>> = None;
+        for port in self.database.keys("PORT_QOS_MAP").filter(|port| *port != "global") {
+            let listed = self.text("PORT_QOS_MAP", port, "pfc_enable").unwrap_or_default();
+            let own = listed.split(',').filter_map(|queue| queue.trim().parse().ok()).collect();
+            if found.as_ref().is_some_and(|found| *found != own) {
+                self.wrong
+                    .push(format!("PORT_QOS_MAP|{port}: `pfc_enable` is {listed:?}, and another one at another port"));
+            }
+            found = Some(own);
+        }
+        found.unwrap_or_default()
+    }
+
+    fn buffer(&mut self, lossless: &BTreeSet<u8>) {
+        let pools: Vec<String> = self.database.keys("BUFFER_POOL").map(str::to_owned).collect();
+        let sizes: Vec<(u64, String)> =
+            pools.iter().filter_map(|pool| Some((self.bytes("BUFFER_POOL", pool, "size")?, pool.clone()))).collect();
+        let Some((total, pool)) = sizes.into_iter().max() else {
+            if !pools.is_empty() {
+                self.found
+                    .notes
+                    .push("BUFFER_POOL: no `size`, as the device computes it; give switch.buffer.total".into());
+            }
+            return;
+        };
+        self.found.notes.push(format!("switch.buffer.total is the size of BUFFER_POOL|{pool}, the largest one"));
+        let mut buffer = table([("total", size(total))]);
+        let profiles = self.profiles("BUFFER_QUEUE", "profile", "BUFFER_PROFILE");
+        let mut of_queues: Vec<(i64, u64, String)> = Vec::new();
+        for (name, places) in profiles {
+            if places.iter().all(|(_, queue)| lossless.contains(queue)) {
+                continue;
+            }
+            let own = self.bytes("BUFFER_PROFILE", &name, "size").unwrap_or(0);
+            match self.number("BUFFER_PROFILE", &name, "dynamic_th") {
+                Some(exponent) => of_queues.push((exponent, own, name)),
+                None => self.found.notes.push(format!("BUFFER_PROFILE|{name}: `static_th` of a queue has no key")),
+            }
+        }
+        if let Some((exponent, own, name)) = of_queues.first().cloned() {
+            if let Some((.., other)) = of_queues.iter().find(|other| (other.0, other.1) != (exponent, own)) {
+                self.wrong.push(format!(
+                    "BUFFER_PROFILE: {name} and {other} differ, and all queues have one switch.buffer.alpha"
+                ));
+            }
+            buffer.insert("alpha".into(), Value::Float(self.alpha(&name, exponent)));
+            buffer.insert("reserve".into(), size(own));
+        }
+        self.found.switch.insert("buffer".into(), Value::Table(buffer));
+    }
+
+    fn marks(&mut self) {
+        let mut by_rate: BTreeMap<u64, Vec<(Marks, String)>> = BTreeMap::new();
+        for (name, places) in self.profiles("QUEUE", "wred_profile", "WRED_PROFILE") {
+            if self.text("WRED_PROFILE", &name, "ecn").unwrap_or("ecn_none") == "ecn_none" {
+                self.found.notes.push(format!("WRED_PROFILE|{name} drops early and does not mark, which has no key"));
+                continue;
+            }
+            let least = self.bytes("WRED_PROFILE", &name, "green_min_threshold");
+            let most = self.bytes("WRED_PROFILE", &name, "green_max_threshold");
+            let Some((min, max)) = least.zip(most).filter(|(min, max)| min <= max) else {
+                self.wrong
+                    .push(format!("WRED_PROFILE|{name}: expected `green_min_threshold` up to `green_max_threshold`"));
+                continue;
+            };
+            let percent = self.number("WRED_PROFILE", &name, "green_drop_probability").unwrap_or(100);
+            let drops = self.text("WRED_PROFILE", &name, "wred_green_enable") == Some("true");
+            for colour in ["yellow", "red"] {
+                let other = ["min_threshold", "max_threshold"]
+                    .map(|field| self.text("WRED_PROFILE", &name, &format!("{colour}_{field}")).map(str::to_owned));
+                if other
+                    .iter()
+                    .zip([min, max])
+                    .any(|(other, own)| other.as_ref().is_some_and(|it| *it != own.to_string()))
+                {
+                    self.found.notes.push(format!(
+                        "WRED_PROFILE|{name}: packets have one colour, green; {colour} has other thresholds"
+                    ));
+                }
+            }
+            let marks = Marks { min, max, p: percent.clamp(0, 100) as f64 / 100.0, drops };
+            for port in places.iter().map(|(port, _)| port).collect::<BTreeSet<_>>() {
+                let rate = self.rate(port).map_or(0, Rate::bps);
+                let of_rate = by_rate.entry(rate).or_default();
+                if of_rate.iter().all(|(other, _)| Marks { drops, ..*other } != marks) {
+                    of_rate.push((marks, name.clone()));
+                }
+            }
+        }
+        for (rate, all) in &by_rate {
+            if let [(_, first), (_, second), ..] = &all[..] {
+                let rate = Rate::from_bps(*rate);
+                self.wrong.push(format!(
+                    "WRED_PROFILE: {first} and {second} differ at ports of {rate}, whose queues have one switch.ecn"
+                ));
+            }
+        }
+        let all: Vec<(u64, Marks)> = by_rate.iter().map(|(rate, all)| (*rate, all[0].0)).collect();
+        let Some((_, first)) = all.first().copied() else {
+            self.found.switch.insert("ecn".into(), Value::String("off".into()));
+            return;
+        };
+        let ecn = if all.iter().all(|(_, marks)| Marks { drops: first.drops, ..*marks } == first) {
+            first.table()
+        } else {
+            let rates = all.iter().map(|(rate, marks)| {
+                let thresholds = [("min", size(marks.min)), ("max", size(marks.max)), ("p", Value::Float(marks.p))];
+                let mut own = table(thresholds);
+                own.insert("rate".into(), Value::String(Rate::from_bps(*rate).to_string()));
+                Value::Table(own)
+            });
+            table([("kind", Value::String("red-by-rate".into())), ("rates", Value::Array(rates.collect()))])
+        };
+        self.found.switch.insert("ecn".into(), Value::Table(ecn));
+        let not_ect = if all.iter().any(|(_, marks)| marks.drops) { "drop" } else { "pass" };
+        self.found.switch.insert("not_ect".into(), Value::String(not_ect.into()));
+    }
+
+    fn pauses(&mut self, lossless: &BTreeSet<u8>, queues: &[u8]) {
+        if lossless.is_empty() {
+            self.found.switch.insert("pfc".into(), Value::String("off".into()));
+            return;
+        }
+        let priorities = lossless.iter().filter_map(|queue| queues.iter().position(|other| other == queue));
+        let mut priorities: Vec<i64> = priorities.map(|priority| priority as i64).collect();
+        priorities.sort_unstable();
+        let mut largest: Option<(u64, Table, String)> = None;
+        for (name, places) in self.profiles("BUFFER_PG", "profile", "BUFFER_PROFILE") {
+            if places.iter().all(|(_, group)| !lossless.contains(group)) {
+                continue;
+            }
+            let headroom = self.bytes("BUFFER_PROFILE", &name, "xoff").unwrap_or(0);
+            let own = self.bytes("BUFFER_PROFILE", &name, "size").unwrap_or(0).saturating_sub(headroom);
+            let resume = self.bytes("BUFFER_PROFILE", &name, "xon_offset").unwrap_or(0);
+            let mut pfc = match self.number("BUFFER_PROFILE", &name, "dynamic_th") {
+                Some(exponent) => table([
+                    ("kind", Value::String("dynamic".into())),
+                    ("alpha", Value::Float(self.alpha(&name, exponent))),
+                    ("resume_offset", size(resume)),
+                    ("reserve", size(own)),
+                ]),
+                None => {
+                    let fixed = self.bytes("BUFFER_PROFILE", &name, "static_th").unwrap_or(0).saturating_add(own);
+                    let xon = self.bytes("BUFFER_PROFILE", &name, "xon").unwrap_or(0);
+                    table([("kind", Value::String("static".into())), ("xoff", size(fixed)), ("xon", size(xon))])
+                }
+            };
+            if let Some((other, thresholds, first)) = &largest {
+                if *thresholds != pfc {
+                    self.wrong
+                        .push(format!("BUFFER_PROFILE: {first} and {name} differ, and all ports have one switch.pfc"));
+                }
+                if *other != headroom {
+                    self.found
+                        .notes
+                        .push(format!("headroom is the larger one of {first} and {name}, {other} and {headroom} B"));
+                }
+            }
+            if largest.as_ref().is_none_or(|(other, ..)| *other < headroom) {
+                largest = Some((headroom, std::mem::take(&mut pfc), name));
+            }
+        }
+        let Some((headroom, mut pfc, _)) = largest else {
+            self.wrong.push("PORT_QOS_MAP: `pfc_enable` names queues, and no BUFFER_PG of theirs has a profile".into());
+            return;
+        };
+        pfc.insert("headroom".into(), size(headroom));
+        pfc.insert("lossless".into(), Value::Array(priorities.into_iter().map(Value::Integer).collect()));
+        self.found.switch.insert("pfc".into(), Value::Table(pfc));
+    }
+
+    /// Queues in the order of `queues`: strict ones, then those with weights.
+    fn scheduler(&mut self, queues: &[u8]) {
+        let mut of_queue: BTreeMap<u8, String> = BTreeMap::new();
+        for (name, places) in self.profiles("QUEUE", "scheduler", "SCHEDULER") {
+            for queue in places.into_iter().map(|(_, queue)| queue) {
+                if let Some(other) = of_queue.insert(queue, name.clone()).filter(|other| *other != name) {
+                    self.wrong.push(format!("QUEUE: queue {queue} has the schedulers {other} and {name} at two ports"));
+                }
+            }
+        }
+        let weight = |reader: &mut Self, queue: &u8| {
+            let name = of_queue.get(queue)?;
+            let kind = reader.text("SCHEDULER", name, "type").unwrap_or("WRR");
+            (kind != "STRICT").then(|| reader.number("SCHEDULER", name, "weight").unwrap_or(1))
+        };
+        let weights: Vec<Option<i64>> = queues.iter().map(|queue| weight(self, queue)).collect();
+        let strict = weights.iter().take_while(|weight| weight.is_none()).count();
+        if strict == weights.len() {
+            return;
+        }
+        let Some(given) = weights[strict..].iter().map(|weight| weight.map(Value::Integer)).collect::<Option<Vec<_>>>()
+        else {
+            self.wrong
+                .push("SCHEDULER: a strict queue below one with a weight, which a scenario's switch has not".into());
+            return;
+        };
+        let mut scheduler = table([("weights", Value::Array(given))]);
+        let kind = if strict == 0 { "dwrr" } else { "strict-over-dwrr" };
+        if strict > 0 {
+            scheduler.insert("strict".into(), Value::Integer(strict as i64));
+        }
+        scheduler.insert("kind".into(), Value::String(kind.into()));
+        self.found.switch.insert("scheduler".into(), Value::Table(scheduler));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn imported(text: &str) -> Result<Imported, String> {
+        let text = Text::new(Path::new("config_db.json"), text.as_bytes().to_vec()).expect("a text");
+        import(&text).map_err(|error| error.to_string())
+    }
+
+    /// Fields of a Tomahawk's shipped configuration: two speeds with headroom of their own.
+    const DEVICE: &str = r#"{
+      "PORT": {"Ethernet0": {"speed": "100000", "lanes": "1"}, "Ethernet4": {"speed": "40000", "lanes": "2"}},
+      "WRED_PROFILE": {"AZURE": {"ecn": "ecn_all", "wred_green_enable": "true", "green_min_threshold": "250000",
+        "green_max_threshold": "2097152", "green_drop_probability": "5", "yellow_min_threshold": "1048576",
+        "yellow_max_threshold": "2097152"}},
+      "SCHEDULER": {"s0": {"type": "DWRR", "weight": "14"}, "s1": {"type": "DWRR", "weight": "15"}, "cnp": {"type": "STRICT"}},
+      "QUEUE": {"Ethernet0,Ethernet4|3-4": {"scheduler": "s1", "wred_profile": "AZURE"}, "Ethernet0,Ethernet4|0": {"scheduler": "s0"},
+        "Ethernet0,Ethernet4|6": {"scheduler": "cnp"}},
+      "BUFFER_POOL": {"ingress_lossless_pool": {"type": "ingress", "mode": "dynamic", "size": "10875072", "xoff": "4194112"},
+        "egress_lossless_pool": {"type": "egress", "mode": "static", "size": "15982720"}},
+      "BUFFER_PROFILE": {"pg_100": {"pool": "ingress_lossless_pool", "size": "1248", "dynamic_th": "0", "xon": "2288",
+          "xoff": "177632", "xon_offset": "2288"},
+        "pg_40": {"pool": "ingress_lossless_pool", "size": "1248", "dynamic_th": "0", "xon": "2288", "xoff": "71552", "xon_offset": "2288"},
+        "egress_lossy": {"pool": "egress_lossless_pool", "size": "1518", "dynamic_th": "3"},
+        "egress_lossless": {"pool": "egress_lossless_pool", "size": "0", "static_th": "15982720"}},
+      "BUFFER_PG": {"Ethernet0|3-4": {"profile": "pg_100"}, "Ethernet4|3-4": {"profile": "pg_40"}},
+      "BUFFER_QUEUE": {"Ethernet0,Ethernet4|3-4": {"profile": "egress_lossless"}, "Ethernet0,Ethernet4|0": {"profile": "egress_lossy"}},
+      "PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3,4"}, "Ethernet4": {"pfc_enable": "3,4"}},
+      "PFC_WD": {"GLOBAL": {"POLL_INTERVAL": "200"}}, "VLAN": {"Vlan1000": {"vlanid": "1000"}}
+    }"#;
+
+    #[test]
+    fn a_device_is_a_table() {
+        let found = imported(DEVICE).expect("a configuration");
+        let expected: Table = r#"
+            priorities = 4
+            not_ect = "drop"
+            ecn = { kind = "red", min = "250KB", max = "2097.152KB", p = 0.05 }
+            buffer = { total = "15982.72KB", alpha = 8.0, reserve = "1.518KB" }
+            pfc = { kind = "dynamic", alpha = 1.0, resume_offset = "2.288KB", reserve = "0B", headroom = "177.632KB", lossless = [1, 2] }
+            scheduler = { kind = "strict-over-dwrr", strict = 1, weights = [15, 15, 14] }
+        "#
+        .parse()
+        .expect("a table");
+        assert_eq!(found.switch, expected);
+        let notes = found.notes.join("\n");
+        for told in
+            ["queues 6, 4, 3, 0", "yellow has other thresholds", "PFC_WD has no key", "not read: VLAN", "larger one of"]
+        {
+            assert!(notes.contains(told), "{told}: {notes}");
+        }
+    }
+
+    #[test]
+    fn what_a_scenario_says_once_must_be_one() {
+        let with = |from: &str, to: &str| {
+            assert!(DEVICE.contains(from), "{from}");
+            imported(&DEVICE.replacen(from, to, 1)).expect_err("refused")
+        };
+        assert!(with("\"3,4\"}, \"Ethernet4\"", "\"3\"}, \"Ethernet4\"").contains("another one at another port"));
+        assert!(with("\"size\": \"1518\", \"dynamic_th\": \"3\"", "\"size\": \"1518\"").contains("exactly one of"));
+        assert!(with("Ethernet4|6", "Ethernet4|banana").contains("is no queue"));
+        assert!(with("\"250000\"", "\"many\"").contains("allowed is 0 to"));
+        assert!(
+            with("\"wred_profile\": \"AZURE\"", "\"wred_profile\": \"BLUE\"").contains("there is no WRED_PROFILE|BLUE")
+        );
+        let strict_below = with("\"s0\": {\"type\": \"DWRR\", \"weight\": \"14\"}", "\"s0\": {\"type\": \"STRICT\"}");
+        assert!(strict_below.contains("a strict queue below"), "{strict_below}");
+        assert!(
+            with(
+                "\"dynamic_th\": \"0\", \"xon\": \"2288\", \"xoff\": \"71552\"",
+                "\"dynamic_th\": \"1\", \"xon\": \"2288\", \"xoff\": \"71552\""
+            )
+            .contains("one switch.pfc")
+        );
+        assert!(imported("{\n\"QUEUE\": 3,").expect_err("refused").contains("config_db.json:2"));
+        assert!(imported("[]").expect_err("refused").contains("a table of tables"));
+    }
+}
