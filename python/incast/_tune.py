@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,9 @@ from ._run import check_timeout, count
 from ._scenario import Only, Scenario, conditions
 from ._scenario import scenario as _scenario
 from ._storage import Temporary
+
+# Seconds that an interrupted search waits for what the cluster is doing.
+PATIENCE = 30.0
 
 
 class Tuning(Results):
@@ -106,7 +110,7 @@ def tune(
     folder = Path(keep.folder if keep else os.fspath(out or "."))
     show, done = _progress.reporter(progress)
     stop = _incast.Stop()
-    elsewhere = _cluster(scenario, folder, stop, show, jobs=jobs, threads=threads, run_timeout=run_timeout) if executor else None
+    cluster = _Cluster(scenario, folder, stop, show, jobs=jobs, threads=threads, run_timeout=run_timeout) if executor else None
     try:
         text = _incast.tune(
             scenario._inner,
@@ -123,34 +127,54 @@ def tune(
             existing="resume" if resume else "overwrite" if overwrite else "refuse",
             run_timeout=run_timeout,
             # What runs elsewhere is shown by what runs it.
-            progress=None if elsewhere else show,
+            progress=None if cluster else show,
             stop=stop,
-            elsewhere=elsewhere,
+            elsewhere=cluster,
         )
+    except KeyboardInterrupt:
+        if cluster:
+            cluster.end()
+        raise
     finally:
         done()
     finished = json.loads(text)
     return Tuning(finished["folder"], finished["found"], finished["scenarios"], _keep=keep)
 
 
-def _cluster(
-    scenario: Scenario, folder: Path, stop: _incast.Stop, show: _progress.Progress | None, **how: Any
-) -> Callable[[list[tuple[str, str]], str, list[int], list[str]], None]:
-    """What does runs of a search on a Ray cluster."""
-    from ._ray import Driver, Part, connect
+class _Cluster:
+    """Does runs of a search on a Ray cluster."""
 
-    connect()
+    def __init__(self, scenario: Scenario, folder: Path, stop: _incast.Stop, show: _progress.Progress | None, **how: Any):
+        from ._ray import connect
 
-    def joined(name: str, found: dict[str, Any] | Error) -> None:
-        if isinstance(found, Error):
-            raise found
+        connect()
+        self.scenario, self.folder, self.stop, self.show, self.how = scenario, folder, stop, show, how
+        self.made: dict[str, _incast.Scenario] = {}
+        self.busy = threading.Lock()
 
-    made: dict[str, _incast.Scenario] = {}
+    def __call__(self, sets: list[tuple[str, str]], name: str, seeds: list[int], runs: list[str]) -> None:
+        """Does runs, by their folders, of what the values in ``sets`` make of the scenario.
 
-    def run(sets: list[tuple[str, str]], name: str, seeds: list[int], runs: list[str]) -> None:
-        if name not in made:
-            made[name] = scenario._inner.possible(sets, name, seeds)
-        part = Part((sets, name, seeds), made[name], runs)
-        Driver({name: scenario}, folder, seeds=None, only=None, show=show, joined=joined, part=part, stop=stop, **how).run()
+        Raises:
+            Error: they cannot be done; what is done is in the results.
+        """
+        from ._ray import Driver, Part
 
-    return run
+        def joined(name: str, found: dict[str, Any] | Error) -> None:
+            if isinstance(found, Error):
+                raise found
+
+        with self.busy:
+            if self.stop.is_set():
+                return
+            if name not in self.made:
+                self.made[name] = self.scenario._inner.possible(sets, name, seeds)
+            part = Part((sets, name, seeds), self.made[name], runs)
+            only = {"seeds": None, "only": None, "show": self.show, "joined": joined}
+            Driver({name: self.scenario}, self.folder, part=part, stop=self.stop, **only, **self.how).run()
+
+    def end(self) -> None:
+        """Has what runs cancelled, and waits until what is done is in the results."""
+        self.stop.set()
+        if self.busy.acquire(timeout=PATIENCE):
+            self.busy.release()

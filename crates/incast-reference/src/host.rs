@@ -219,7 +219,7 @@ impl<'a> Host<'a> {
                 let Some(inbox) = self.inboxes.get(&name).filter(|inbox| !had_all && inbox.delivered.is_some()) else {
                     return;
                 };
-                let (destination, class, bytes) = (self.node, u16::from(packet.class), inbox.bytes);
+                let (destination, class, bytes) = (self.node, packet.class, inbox.bytes);
                 let info = FlowInfo { source: packet.from, sequence: packet.sequence, destination, class, bytes };
                 self.tell(now, agenda, |application, open| application.on_received(Time::from_ps(now), &info, open));
             }

@@ -1,6 +1,8 @@
 """`incast.tune(executor="ray")` finds what a search on one machine finds."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 from conftest import contents
@@ -37,6 +39,34 @@ def test_a_search_on_a_cluster_is_the_same(small, tmp_path, monkeypatch, shares)
     # All but the first, those of other loads, too.
     assert len(done) >= len(found.runs) - 1 > 10
     assert not (there / _ray.STAGING).exists() and lines
+
+
+INTERRUPTED = """
+import glob, os, signal, threading, time, incast
+def interrupt():
+    while len(glob.glob({out!r} + "/.shards/*/*/*/*/run.json")) < 2:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+scenario = incast.Scenario({small!r}, duration="5ms")
+try:
+    incast.tune(scenario, "web:slowdown.mean", {over!r}, schemes=["dctcp"], budget=14, vary=0, out={out!r}, executor="ray", progress=False)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_keeps_what_is_done(small, tmp_path):
+    out = tmp_path / "out"
+    code = INTERRUPTED.format(small=str(small), out=str(out), over=OVER)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "interrupted\n", done.stderr
+    kept = list(out.glob("*/*/run.json"))
+    assert len(kept) >= 3 and not (out / _ray.STAGING).exists()
+    before = {path: path.stat().st_mtime_ns for path in kept}
+    scenario = incast.Scenario(small, duration="5ms")
+    incast.tune(scenario, "web:slowdown.mean", OVER, schemes=["dctcp"], budget=14, vary=0, out=out, resume=True)
+    assert before == {path: path.stat().st_mtime_ns for path in kept}
 
 
 def test_another_executor_is_refused(small):

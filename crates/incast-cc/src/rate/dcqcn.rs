@@ -130,13 +130,13 @@ rate_parameters!(Parameters {
     alpha_timer: Period {
         doc: "K: alpha decays after each such time without a CNP; with the variant mellanox it is updated \
             each such time.",
-        default: "5.5 base RTT; paper: 55us; mellanox: base RTT / 13, others: 1us",
+        default: "5.5 base RTT; paper: 55us; others: docs/dcqcn.md",
         value: |path| Period::of(path.base_rtt.mul_f64(5.5)),
         source: "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (1us), at 13us"
     },
     increase_timer: Period {
         doc: "T: time after which the rate rises by a step.",
-        default: "5.5 base RTT; paper: 55us; mellanox: 300/13 base RTT, others: 300us; amd-2026: 1us",
+        default: "5.5 base RTT; paper: 55us; others: docs/dcqcn.md",
         value: |path| Period::of(path.base_rtt.mul_f64(5.5)),
         source: "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (300us), at 13us"
     },
@@ -148,13 +148,13 @@ rate_parameters!(Parameters {
     },
     byte_counter: Bytes {
         doc: "B: payload bytes after which the rate rises by a step; 0 for never.",
-        default: "200 rate x base RTT; paper: 10MB; mellanox: 0B; nvidia: 2097088B; amd-2026: 431068B",
+        default: "200 rate x base RTT; paper: 10MB; others: docs/dcqcn.md",
         value: |path| Bytes::new(200 * path.rate.bytes_in(path.base_rtt).get()),
         source: "SIGCOMM 2015 (10MB), at 40Gbps and 10us (ours); HPCC's simulator has none"
     },
     cnp_interval: Time {
         doc: "N: the receiver sends at most one CNP for a flow in this time; 0 answers every mark.",
-        default: "5 base RTT; paper: 50us; mellanox: 4/13 base RTT, others: 4us; amd-2026: 0us",
+        default: "5 base RTT; paper: 50us; others: docs/dcqcn.md",
         value: |path| path.base_rtt.saturating_mul(5),
         source: "SIGCOMM 2015 (50us), at a base RTT of 10us (ours); mellanox: no more often than cuts"
     },
@@ -174,7 +174,7 @@ rate_parameters!(Parameters {
     },
     additive_increase: Rate {
         doc: "R_AI: what an additive increase adds to the target rate.",
-        default: "rate / 1000; paper: 40Mbps; mellanox: rate / 5000; nvidia: 5Mbps, amd-2026: 160Mbps",
+        default: "rate / 1000; paper: 40Mbps; others: docs/dcqcn.md",
         value: |path| share(path, 1000),
         allowed: "at least 1bps",
         check: |r| r.bps() > 0,
@@ -182,7 +182,7 @@ rate_parameters!(Parameters {
     },
     hyper_increase: Rate {
         doc: "R_HAI: what a hyper increase adds to the target rate, times the number of such steps.",
-        default: "rate / 200; paper: 200Mbps; mellanox: rate / 500; nvidia: 50Mbps, amd-2026: 300Mbps",
+        default: "rate / 200; paper: 200Mbps; others: docs/dcqcn.md",
         value: |path| share(path, 200),
         allowed: "at least 1bps",
         check: |r| r.bps() > 0,
@@ -190,7 +190,7 @@ rate_parameters!(Parameters {
     },
     min_rate: Rate {
         doc: "Least rate.",
-        default: "rate / 400; paper: 100Mbps; mellanox: rate / 100; nvidia, amd-2026: 1Mbps",
+        default: "rate / 400; paper: 100Mbps; others: docs/dcqcn.md",
         value: |path| share(path, 400),
         allowed: "at least 1bps",
         check: |r| r.bps() > 0,

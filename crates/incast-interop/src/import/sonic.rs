@@ -179,6 +179,9 @@ impl Reader<'_> {
         let mut found: BTreeMap<String, Vec<(String, u8)>> = BTreeMap::new();
         for key in self.database.keys(of) {
             let Some(profile) = self.database.field(of, key, field).filter(|name| *name != "NULL") else { continue };
+            // Until 2020 names were references: `[WRED_PROFILE|AZURE]`.
+            let reference = profile.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+            let profile = reference.and_then(|name| name.split_once('|')).map_or(profile, |(_, name)| name);
             if !self.database.has(table, profile) {
                 self.wrong.push(format!("{of}|{key}: there is no {table}|{profile}"));
                 continue;
@@ -262,6 +265,10 @@ impl Reader<'_> {
                 continue;
             };
             let percent = self.number("WRED_PROFILE", &name, "green_drop_probability").unwrap_or(100);
+            if !(0..=100).contains(&percent) {
+                self.wrong
+                    .push(format!("WRED_PROFILE|{name}: `green_drop_probability` is {percent}, allowed is 0 to 100"));
+            }
             let drops = self.text("WRED_PROFILE", &name, "wred_green_enable") == Some("true");
             for colour in ["yellow", "red"] {
                 let other = ["min_threshold", "max_threshold"]
@@ -276,7 +283,7 @@ impl Reader<'_> {
                     ));
                 }
             }
-            let marks = Marks { min, max, p: percent.clamp(0, 100) as f64 / 100.0, drops };
+            let marks = Marks { min, max, p: percent as f64 / 100.0, drops };
             for port in places.iter().map(|(port, _)| port).collect::<BTreeSet<_>>() {
                 let rate = self.rate(port).map_or(0, Rate::bps);
                 let of_rate = by_rate.entry(rate).or_default();
@@ -301,6 +308,9 @@ impl Reader<'_> {
         let ecn = if all.iter().all(|(_, marks)| Marks { drops: first.drops, ..*marks } == first) {
             first.table()
         } else {
+            if all[0].0 == 0 {
+                self.wrong.push("PORT: a port whose queues mark has no `speed`, and others mark elsewhere".into());
+            }
             let rates = all.iter().map(|(rate, marks)| {
                 let thresholds = [("min", size(marks.min)), ("max", size(marks.max)), ("p", Value::Float(marks.p))];
                 let mut own = table(thresholds);
@@ -380,7 +390,13 @@ impl Reader<'_> {
         let weight = |reader: &mut Self, queue: &u8| {
             let name = of_queue.get(queue)?;
             let kind = reader.text("SCHEDULER", name, "type").unwrap_or("WRR");
-            (kind != "STRICT").then(|| reader.number("SCHEDULER", name, "weight").unwrap_or(1))
+            (kind != "STRICT").then(|| {
+                let weight = reader.number("SCHEDULER", name, "weight").unwrap_or(1);
+                if !(1..=100).contains(&weight) {
+                    reader.wrong.push(format!("SCHEDULER|{name}: `weight` is {weight}, allowed is 1 to 100"));
+                }
+                weight
+            })
         };
         let weights: Vec<Option<i64>> = queues.iter().map(|queue| weight(self, queue)).collect();
         let strict = weights.iter().take_while(|weight| weight.is_none()).count();

@@ -36,7 +36,11 @@ use crate::{
 use axis::{Axis, MOST_KEYS};
 use incast_sim::FlowSpec;
 use search::{Found, Problem, search};
-use std::{collections::BTreeSet, str::FromStr, sync::atomic::AtomicBool};
+use std::{
+    collections::BTreeSet,
+    str::FromStr,
+    sync::atomic::{AtomicBool, Ordering},
+};
 use toml::{Table, Value};
 use trials::{Runs, ShortRuns, Space};
 
@@ -128,7 +132,12 @@ impl Means<'_> {
     fn run_elsewhere(&self, plan: &Plan) -> Result<(), RunError> {
         let Some(elsewhere) = self.elsewhere else { return Ok(()) };
         let missing = missing(plan, &self.options.out, &[], false)?;
-        if missing.is_empty() { Ok(()) } else { elsewhere.run(&plan.scenario, missing) }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let done = elsewhere.run(&plan.scenario, missing);
+        // Whoever was interrupted says what has been found so far.
+        if self.stop.load(Ordering::Relaxed) { Ok(()) } else { done }
     }
 }
 

@@ -78,7 +78,7 @@ fn files_are_kept_and_rounding_is_told() {
 #[test]
 fn a_device_comes_back_as_a_switch() {
     let out = folder("config-back");
-    let rigs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../rigs/sonic");
+    let rigs = "../../rigs/sonic";
     let fixed = ["--set", "switch.pfc={xoff=\"320KB\",lossless=[1]}"];
     let spine: Vec<String> = [0, 8, 16, 24].iter().map(|port| format!("Ethernet{port}@400Gbps")).collect();
     let spine: Vec<&str> =
