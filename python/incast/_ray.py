@@ -452,7 +452,8 @@ class Driver:
         portables: dict[str, Portable] = {}
         for name, scenario in self.scenarios.items():
             files: dict[str, str] = {}
-            for file, path in self.inner(name).files():
+            # Of a search both what it is made of and what it runs.
+            for file, path in dict([*scenario._inner.files(), *self.inner(name).files()]).items():
                 if os.path.isabs(file):
                     # Every node has it at its place, or the scenario's hash says that it has not.
                     continue
@@ -497,12 +498,14 @@ class Driver:
             try:
                 if self.part:
                     _incast.adopt(self.inner(name), out=self.folder, sources=self._sources(name), runs=self.part.runs)
-                    self.joined(name, {})
+                    self.joined(name, {"lost": self.lost[name]})
                     return []
                 text = _incast.gather(self.inner(name), out=self.folder, sources=self._sources(name), **self.selection)
                 break
             except BusyError:
                 # Another sweep does the same point.
+                if self.stop and self.stop.is_set():
+                    return []
                 time.sleep(0.1)
             except Error as error:
                 self.joined(name, error)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from . import _incast, _progress
-from ._errors import Error, ScenarioWarning
+from ._errors import Error, RunWarning, ScenarioWarning
 from ._results import Results
 from ._run import check_timeout, count
 from ._scenario import Only, Scenario, conditions
@@ -88,8 +88,8 @@ def tune(
         run_timeout: a run that takes longer, in seconds, has failed.
         progress: ``True`` or ``False``; or a function of the part that is done of the runs that go on, from 0 to 1, and a
             line of text. Default: shown in terminals and notebooks.
-        executor: ``"ray"`` has the runs done on a Ray cluster, as ``incast.sweep`` does, a batch of the search at a time. The first
-            one, and what the cluster does not do, are done here.
+        executor: ``"ray"`` has the runs done on a Ray cluster, as ``incast.sweep`` does, a batch of the search at a time. The first run,
+            and what the cluster does not do, are done here.
 
     Raises:
         Error: a range or list that is none.
@@ -107,6 +107,10 @@ def tune(
     for warning in scenario.warnings:
         warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
     keep = Temporary() if out is None else None
+    if executor:
+        from ._ray import connect
+
+        connect()
     folder = Path(keep.folder if keep else os.fspath(out or "."))
     show, done = _progress.reporter(progress)
     stop = _incast.Stop()
@@ -131,7 +135,7 @@ def tune(
             stop=stop,
             elsewhere=cluster,
         )
-    except KeyboardInterrupt:
+    except BaseException:
         if cluster:
             cluster.end()
         raise
@@ -145,12 +149,11 @@ class _Cluster:
     """Does runs of a search on a Ray cluster."""
 
     def __init__(self, scenario: Scenario, folder: Path, stop: _incast.Stop, show: _progress.Progress | None, **how: Any):
-        from ._ray import connect
-
-        connect()
         self.scenario, self.folder, self.stop, self.show, self.how = scenario, folder, stop, show, how
         self.made: dict[str, _incast.Scenario] = {}
         self.busy = threading.Lock()
+        # It has lost a whole batch: what is left is done here.
+        self.is_given_up = False
 
     def __call__(self, sets: list[tuple[str, str]], name: str, seeds: list[int], runs: list[str]) -> None:
         """Does runs, by their folders, of what the values in ``sets`` make of the scenario.
@@ -163,9 +166,13 @@ class _Cluster:
         def joined(name: str, found: dict[str, Any] | Error) -> None:
             if isinstance(found, Error):
                 raise found
+            for run, why in list(found["lost"].items())[:1]:
+                self.is_given_up = len(found["lost"]) == len(runs)
+                rest = ", and so is the rest of the search" if self.is_given_up else ""
+                warnings.warn(f"{name}/{run}: {why}; it is done here{rest}", RunWarning, stacklevel=2)
 
         with self.busy:
-            if self.stop.is_set():
+            if self.stop.is_set() or self.is_given_up:
                 return
             if name not in self.made:
                 self.made[name] = self.scenario._inner.possible(sets, name, seeds)

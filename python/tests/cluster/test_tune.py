@@ -41,6 +41,15 @@ def test_a_search_on_a_cluster_is_the_same(small, tmp_path, monkeypatch, shares)
     assert not (there / _ray.STAGING).exists() and lines
 
 
+def test_what_the_cluster_cannot_do_is_done_here(small, tmp_path, monkeypatch):
+    asked, how = ("web:slowdown.mean", OVER), {"schemes": ["dctcp"], "budget": 14, "vary": 0}
+    alone = incast.tune(small, *asked, **how, out=tmp_path / "here")
+    monkeypatch.setattr(_ray.Driver, "_misfit", lambda self, task: "no node is large enough")
+    with pytest.warns(incast.RunWarning, match="no node is large enough; it is done here, and so is the rest of the search"):
+        found = incast.tune(small, *asked, **how, out=tmp_path / "there", executor="ray")
+    assert found.found == alone.found
+
+
 INTERRUPTED = """
 import glob, os, signal, threading, time, incast
 def interrupt():

@@ -60,7 +60,7 @@ crate::choice! {
         Paper = "paper",
         /// What the released simulator of HPCC does, to the letter, with the constants of its scripts.
         HpccLineage = "hpcc-lineage",
-        /// What NVIDIA's NICs are shipped with since ConnectX-4, at every rate.
+        /// What NVIDIA's NICs are shipped with, at every rate; the interval of notifications is that of ConnectX-4 Lx and BlueField-3.
         Nvidia = "nvidia",
         /// What AMD's driver for Linux gives its NICs.
         Amd = "amd-2026",

@@ -37,7 +37,16 @@ impl Database {
         let value: Value = serde_json::from_str(text).map_err(|error| (error.line(), error.to_string()))?;
         let is_table = |value: &Value| value.as_object().is_some_and(|entries| entries.values().all(Value::is_object));
         match value {
-            Value::Object(tables) if tables.values().all(is_table) => Ok(Self(tables)),
+            Value::Object(mut tables) if tables.values().all(is_table) => {
+                // Devices write every value as a text; who types may not.
+                let entries = tables.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut);
+                for value in entries.filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
+                    if value.is_number() || value.is_boolean() {
+                        *value = Value::String(value.to_string());
+                    }
+                }
+                Ok(Self(tables))
+            }
             _ => Err((0, "expected a table of tables, by name and key, as `config_db.json` is".into())),
         }
     }
@@ -77,8 +86,7 @@ impl Database {
                     continue;
                 };
                 let mut add = |what: String| wrong.push(format!("{table}|{key}: {what}"));
-                let is_profile =
-                    ["BUFFER_PROFILE", "BUFFER_POOL", "SCHEDULER", "WRED_PROFILE"].contains(&table.as_str());
+                let is_profile = ["BUFFER_PROFILE", "BUFFER_POOL", "WRED_PROFILE"].contains(&table.as_str());
                 if is_profile && !key.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
                     add("allowed in a name are letters, digits, - and _".into());
                 }

@@ -80,13 +80,12 @@ fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
     entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Thresholds of WRED: bytes, a probability, and whether what is not ECN-capable is dropped.
+/// Thresholds of WRED: bytes, and a probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Marks {
     min: u64,
     max: u64,
     p: f64,
-    drops: bool,
 }
 
 impl Marks {
@@ -102,15 +101,16 @@ impl Marks {
 impl Reader<'_> {
     fn read(&mut self) {
         let queues: BTreeSet<u8> = self.database.keys("QUEUE").flat_map(names).map(|(_, queue)| queue).collect();
+        let lossless = self.lossless();
+        let queues = &queues | &lossless;
         // The highest queue is our priority 0.
         let queues: Vec<u8> = queues.into_iter().rev().collect();
         if queues.len() > 8 {
-            self.wrong.push(format!("QUEUE: {} queues of a port, allowed are 8", queues.len()));
+            self.wrong.push(format!("QUEUE: {} queues, allowed are 8", queues.len()));
             return;
         }
-        let lossless = self.lossless();
         self.buffer(&lossless);
-        self.marks();
+        self.marks(&queues);
         self.pauses(&lossless, &queues);
         if !queues.is_empty() {
             self.found.switch.insert("priorities".into(), Value::Integer(queues.len() as i64));
@@ -193,16 +193,27 @@ impl Reader<'_> {
     }
 
     fn rate(&self, port: &str) -> Option<Rate> {
+        // With virtual output queues host and chip stand before it.
+        let port = port.rsplit('|').next()?;
         let mbps: u64 = self.text("PORT", port, "speed")?.parse().ok()?;
         Some(Rate::from_bps(mbps.checked_mul(1_000_000)?))
     }
 
     /// Queues that are lossless at a port.
     fn lossless(&mut self) -> BTreeSet<u8> {
+        let database = self.database;
         let mut found: Option<BTreeSet<u8>> = None;
-        for port in self.database.keys("PORT_QOS_MAP").filter(|port| *port != "global") {
-            let listed = self.text("PORT_QOS_MAP", port, "pfc_enable").unwrap_or_default();
-            let own = listed.split(',').filter_map(|queue| queue.trim().parse().ok()).collect();
+        for port in database.keys("PORT_QOS_MAP").filter(|port| *port != "global") {
+            let listed = database.field("PORT_QOS_MAP", port, "pfc_enable").unwrap_or_default();
+            let mut own = BTreeSet::new();
+            for queue in listed.split(',').filter(|queue| !queue.is_empty()) {
+                match queue.parse::<u8>().ok().filter(|queue| *queue < 8) {
+                    Some(queue) => _ = own.insert(queue),
+                    None => self.wrong.push(format!(
+                        "PORT_QOS_MAP|{port}: `pfc_enable` is {listed:?}, expected queues from 0 to 7 such as 3,4"
+                    )),
+                }
+            }
             if found.as_ref().is_some_and(|found| *found != own) {
                 self.wrong
                     .push(format!("PORT_QOS_MAP|{port}: `pfc_enable` is {listed:?}, and another one at another port"));
@@ -225,6 +236,13 @@ impl Reader<'_> {
             return;
         };
         self.found.notes.push(format!("switch.buffer.total is the size of BUFFER_POOL|{pool}, the largest one"));
+        for pool in &pools {
+            if let Some(shared) = self.bytes("BUFFER_POOL", pool, "xoff").filter(|shared| *shared > 0) {
+                self.found.notes.push(format!(
+                    "BUFFER_POOL|{pool}: ports share {shared} B of headroom; in a scenario each has its own"
+                ));
+            }
+        }
         let mut buffer = table([("total", size(total))]);
         let profiles = self.profiles("BUFFER_QUEUE", "profile", "BUFFER_PROFILE");
         let mut of_queues: Vec<(i64, u64, String)> = Vec::new();
@@ -250,11 +268,13 @@ impl Reader<'_> {
         self.found.switch.insert("buffer".into(), Value::Table(buffer));
     }
 
-    fn marks(&mut self) {
+    fn marks(&mut self, queues: &[u8]) {
+        let (mut drops, mut passes, mut marked) = (false, false, BTreeSet::new());
         let mut by_rate: BTreeMap<u64, Vec<(Marks, String)>> = BTreeMap::new();
         for (name, places) in self.profiles("QUEUE", "wred_profile", "WRED_PROFILE") {
-            if self.text("WRED_PROFILE", &name, "ecn").unwrap_or("ecn_none") == "ecn_none" {
-                self.found.notes.push(format!("WRED_PROFILE|{name} drops early and does not mark, which has no key"));
+            let ecn = self.text("WRED_PROFILE", &name, "ecn").unwrap_or("ecn_none");
+            if ecn != "ecn_all" && !ecn.starts_with("ecn_green") {
+                self.found.notes.push(format!("WRED_PROFILE|{name} does not mark green packets, which has no key"));
                 continue;
             }
             let least = self.bytes("WRED_PROFILE", &name, "green_min_threshold");
@@ -269,7 +289,11 @@ impl Reader<'_> {
                 self.wrong
                     .push(format!("WRED_PROFILE|{name}: `green_drop_probability` is {percent}, allowed is 0 to 100"));
             }
-            let drops = self.text("WRED_PROFILE", &name, "wred_green_enable") == Some("true");
+            match self.text("WRED_PROFILE", &name, "wred_green_enable") == Some("true") {
+                true => drops = true,
+                false => passes = true,
+            }
+            marked.extend(places.iter().map(|(_, queue)| *queue));
             for colour in ["yellow", "red"] {
                 let other = ["min_threshold", "max_threshold"]
                     .map(|field| self.text("WRED_PROFILE", &name, &format!("{colour}_{field}")).map(str::to_owned));
@@ -283,11 +307,11 @@ impl Reader<'_> {
                     ));
                 }
             }
-            let marks = Marks { min, max, p: percent as f64 / 100.0, drops };
+            let marks = Marks { min, max, p: percent as f64 / 100.0 };
             for port in places.iter().map(|(port, _)| port).collect::<BTreeSet<_>>() {
                 let rate = self.rate(port).map_or(0, Rate::bps);
                 let of_rate = by_rate.entry(rate).or_default();
-                if of_rate.iter().all(|(other, _)| Marks { drops, ..*other } != marks) {
+                if of_rate.iter().all(|(other, _)| *other != marks) {
                     of_rate.push((marks, name.clone()));
                 }
             }
@@ -305,14 +329,16 @@ impl Reader<'_> {
             self.found.switch.insert("ecn".into(), Value::String("off".into()));
             return;
         };
-        let ecn = if all.iter().all(|(_, marks)| Marks { drops: first.drops, ..*marks } == first) {
+        let ecn = if all.iter().all(|(_, marks)| *marks == first) {
             first.table()
         } else {
             if all[0].0 == 0 {
                 self.wrong.push("PORT: a port whose queues mark has no `speed`, and others mark elsewhere".into());
             }
             let rates = all.iter().map(|(rate, marks)| {
-                let thresholds = [("min", size(marks.min)), ("max", size(marks.max)), ("p", Value::Float(marks.p))];
+                // A probability of 0 marks above the upper threshold alone.
+                let (min, p) = if marks.p == 0.0 { (marks.max, 1.0) } else { (marks.min, marks.p) };
+                let thresholds = [("min", size(min)), ("max", size(marks.max)), ("p", Value::Float(p))];
                 let mut own = table(thresholds);
                 own.insert("rate".into(), Value::String(Rate::from_bps(*rate).to_string()));
                 Value::Table(own)
@@ -320,7 +346,18 @@ impl Reader<'_> {
             table([("kind", Value::String("red-by-rate".into())), ("rates", Value::Array(rates.collect()))])
         };
         self.found.switch.insert("ecn".into(), Value::Table(ecn));
-        let not_ect = if all.iter().any(|(_, marks)| marks.drops) { "drop" } else { "pass" };
+        if drops && passes {
+            self.found.notes.push(
+                "some WRED_PROFILE drop what is not ECN-capable and others do not: switch.not_ect is \"drop\"".into(),
+            );
+        }
+        let without: Vec<String> = queues.iter().filter(|queue| !marked.contains(queue)).map(u8::to_string).collect();
+        if !without.is_empty() {
+            self.found
+                .notes
+                .push(format!("queues {} do not mark on the device; a scenario's do, all of them", without.join(", ")));
+        }
+        let not_ect = if drops { "drop" } else { "pass" };
         self.found.switch.insert("not_ect".into(), Value::String(not_ect.into()));
     }
 
@@ -338,7 +375,9 @@ impl Reader<'_> {
                 continue;
             }
             let headroom = self.bytes("BUFFER_PROFILE", &name, "xoff").unwrap_or(0);
-            let own = self.bytes("BUFFER_PROFILE", &name, "size").unwrap_or(0).saturating_sub(headroom);
+            let all = self.bytes("BUFFER_PROFILE", &name, "size").unwrap_or(0);
+            // Some chips count headroom in `size`, and some do not.
+            let own = all.checked_sub(headroom).unwrap_or(all);
             let resume = self.bytes("BUFFER_PROFILE", &name, "xon_offset").unwrap_or(0);
             let mut pfc = match self.number("BUFFER_PROFILE", &name, "dynamic_th") {
                 Some(exponent) => table([
@@ -369,7 +408,7 @@ impl Reader<'_> {
             }
         }
         let Some((headroom, mut pfc, _)) = largest else {
-            self.wrong.push("PORT_QOS_MAP: `pfc_enable` names queues, and no BUFFER_PG of theirs has a profile".into());
+            self.wrong.push("PORT_QOS_MAP: `pfc_enable` names queues, and no BUFFER_PG of theirs has a profile; with NULL the device computes one: give switch.pfc by hand".into());
             return;
         };
         pfc.insert("headroom".into(), size(headroom));
@@ -386,6 +425,11 @@ impl Reader<'_> {
                     self.wrong.push(format!("QUEUE: queue {queue} has the schedulers {other} and {name} at two ports"));
                 }
             }
+        }
+        let without: Vec<String> =
+            queues.iter().filter(|queue| !of_queue.contains_key(queue)).map(u8::to_string).collect();
+        if !without.is_empty() {
+            self.found.notes.push(format!("queues {} have no `scheduler`: taken for strict ones", without.join(", ")));
         }
         let weight = |reader: &mut Self, queue: &u8| {
             let name = of_queue.get(queue)?;
@@ -435,8 +479,8 @@ mod tests {
       "WRED_PROFILE": {"AZURE": {"ecn": "ecn_all", "wred_green_enable": "true", "green_min_threshold": "250000",
         "green_max_threshold": "2097152", "green_drop_probability": "5", "yellow_min_threshold": "1048576",
         "yellow_max_threshold": "2097152"}},
-      "SCHEDULER": {"s0": {"type": "DWRR", "weight": "14"}, "s1": {"type": "DWRR", "weight": "15"}, "cnp": {"type": "STRICT"}},
-      "QUEUE": {"Ethernet0,Ethernet4|3-4": {"scheduler": "s1", "wred_profile": "AZURE"}, "Ethernet0,Ethernet4|0": {"scheduler": "s0"},
+      "SCHEDULER": {"scheduler.0": {"type": "DWRR", "weight": 14}, "scheduler.1": {"type": "DWRR", "weight": "15"}, "cnp": {"type": "STRICT"}},
+      "QUEUE": {"Ethernet0,Ethernet4|3-4": {"scheduler": "scheduler.1", "wred_profile": "AZURE"}, "Ethernet0,Ethernet4|0": {"scheduler": "scheduler.0"},
         "Ethernet0,Ethernet4|6": {"scheduler": "cnp"}},
       "BUFFER_POOL": {"ingress_lossless_pool": {"type": "ingress", "mode": "dynamic", "size": "10875072", "xoff": "4194112"},
         "egress_lossless_pool": {"type": "egress", "mode": "static", "size": "15982720"}},
@@ -459,7 +503,7 @@ mod tests {
             not_ect = "drop"
             ecn = { kind = "red", min = "250KB", max = "2097.152KB", p = 0.05 }
             buffer = { total = "15982.72KB", alpha = 8.0, reserve = "1.518KB" }
-            pfc = { kind = "dynamic", alpha = 1.0, resume_offset = "2.288KB", reserve = "0B", headroom = "177.632KB", lossless = [1, 2] }
+            pfc = { kind = "dynamic", alpha = 1.0, resume_offset = "2.288KB", reserve = "1.248KB", headroom = "177.632KB", lossless = [1, 2] }
             scheduler = { kind = "strict-over-dwrr", strict = 1, weights = [15, 15, 14] }
         "#
         .parse()
@@ -474,6 +518,29 @@ mod tests {
     }
 
     #[test]
+    fn drops_do_not_depend_on_names_and_lossless_queues_are_queues() {
+        let ecn = |enable: &str| {
+            format!(
+                r#"{{"ecn": "ecn_all", "wred_green_enable": "{enable}", "green_min_threshold": "1", "green_max_threshold": "2"}}"#
+            )
+        };
+        for (a, b) in [("true", "false"), ("false", "true")] {
+            let text = format!(
+                r#"{{"WRED_PROFILE": {{"a": {}, "b": {}}}, "QUEUE": {{"Ethernet0|1": {{"wred_profile": "[WRED_PROFILE|a]"}}, "Ethernet0|2": {{"wred_profile": "b"}}}}}}"#,
+                ecn(a),
+                ecn(b)
+            );
+            let switch = imported(&text).expect("a configuration").switch;
+            assert_eq!(switch["not_ect"].as_str(), Some("drop"));
+        }
+        let text = r#"{"BUFFER_POOL": {"p": {"size": 1000}}, "BUFFER_PROFILE": {"l": {"pool": "p", "size": 10, "xoff": 5, "dynamic_th": 0}},
+            "BUFFER_PG": {"Ethernet0|3": {"profile": "l"}}, "PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3"}}}"#;
+        let switch = imported(text).expect("a configuration").switch;
+        assert_eq!(switch["pfc"]["lossless"].as_array().map(Vec::len), Some(1));
+        assert_eq!((switch["pfc"]["kind"].as_str(), switch["priorities"].as_integer()), (Some("dynamic"), Some(1)));
+    }
+
+    #[test]
     fn what_a_scenario_says_once_must_be_one() {
         let with = |from: &str, to: &str| {
             assert!(DEVICE.contains(from), "{from}");
@@ -481,12 +548,13 @@ mod tests {
         };
         assert!(with("\"3,4\"}, \"Ethernet4\"", "\"3\"}, \"Ethernet4\"").contains("another one at another port"));
         assert!(with("\"size\": \"1518\", \"dynamic_th\": \"3\"", "\"size\": \"1518\"").contains("exactly one of"));
+        assert!(with("\"3,4\"}, \"Ethernet4\"", "\"3-4\"}, \"Ethernet4\"").contains("expected queues from 0 to 7"));
         assert!(with("Ethernet4|6", "Ethernet4|banana").contains("is no queue"));
         assert!(with("\"250000\"", "\"many\"").contains("allowed is 0 to"));
         assert!(
             with("\"wred_profile\": \"AZURE\"", "\"wred_profile\": \"BLUE\"").contains("there is no WRED_PROFILE|BLUE")
         );
-        let strict_below = with("\"s0\": {\"type\": \"DWRR\", \"weight\": \"14\"}", "\"s0\": {\"type\": \"STRICT\"}");
+        let strict_below = with("\"type\": \"DWRR\", \"weight\": 14", "\"type\": \"STRICT\"");
         assert!(strict_below.contains("a strict queue below"), "{strict_below}");
         assert!(
             with(
