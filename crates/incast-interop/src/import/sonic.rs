@@ -379,7 +379,7 @@ impl Reader<'_> {
             // Some chips count headroom in `size`, and some do not.
             let own = all.checked_sub(headroom).unwrap_or(all);
             let resume = self.bytes("BUFFER_PROFILE", &name, "xon_offset").unwrap_or(0);
-            let mut pfc = match self.number("BUFFER_PROFILE", &name, "dynamic_th") {
+            let pfc = match self.number("BUFFER_PROFILE", &name, "dynamic_th") {
                 Some(exponent) => table([
                     ("kind", Value::String("dynamic".into())),
                     ("alpha", Value::Float(self.alpha(&name, exponent))),
@@ -404,7 +404,7 @@ impl Reader<'_> {
                 }
             }
             if largest.as_ref().is_none_or(|(other, ..)| *other < headroom) {
-                largest = Some((headroom, std::mem::take(&mut pfc), name));
+                largest = Some((headroom, pfc, name));
             }
         }
         let Some((headroom, mut pfc, _)) = largest else {
