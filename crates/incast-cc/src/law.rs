@@ -196,6 +196,10 @@ pub trait SenderLaw: Sized {
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Self::Parameters, ParameterError>;
     /// The effective values of parameters, as a scenario would write them.
     fn values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)>;
+    /// What the law's implementation in Linux has where our defaults differ; nothing where Linux has none.
+    fn linux(_path: &Path) -> Vec<(&'static str, Raw)> {
+        Vec::new()
+    }
     /// What its hosts do.
     fn transport(_parameters: &Self::Parameters) -> Transport {
         Transport::of(&Self::INFO)

@@ -129,6 +129,8 @@ mod tests {
             host_link: link(100),
             tor_agg_link: link(400),
             agg_core_link: link(400),
+            tor_agg_links: 1,
+            agg_core_links: 1,
         };
         let standalone = Standalone::new(&fabric.build().expect("a fabric"), 1000);
         assert_eq!(standalone.largest(), (Time::from_ns(12_240), Bytes::new(153_000)));

@@ -69,6 +69,7 @@ fn describe(plan: &Plan) -> String {
             schemes.push(&run.scheme);
         }
     }
+    hosts(&mut text, plan);
     by_scheme(&mut text, plan, "switches that differ, and in what", incast_lab::scenario::Run::describe_switches);
     by_scheme(&mut text, plan, "flow control", incast_lab::scenario::Run::describe_pfc);
     let (hops, cpu_s) = plan.expected_cost();
@@ -85,6 +86,26 @@ fn describe(plan: &Plan) -> String {
     let available = available_memory().map(|available| format!("; {} are available", bytes(available)));
     let _ = writeln!(text, "#   {} of memory for the largest run{}\n", bytes(memory), available.unwrap_or_default());
     text
+}
+
+/// Which schemes of laws that Linux has run on hosts unlike Linux's, and in what.
+fn hosts(text: &mut String, plan: &Plan) {
+    let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
+    for run in &plan.runs {
+        let Some((rto_min, keys)) = run.unlike_linux() else { continue };
+        let differences = format!("rto_min is {rto_min}; Linux has other values of {}", keys.join(", "));
+        match alike.iter_mut().find(|(others, _)| *others == differences) {
+            Some((_, schemes)) if schemes.contains(&run.scheme.as_str()) => {}
+            Some((_, schemes)) => schemes.push(&run.scheme),
+            None => alike.push((differences, vec![&run.scheme])),
+        }
+    }
+    if !alike.is_empty() {
+        let _ = writeln!(text, "\n# hosts that are not Linux's (host.profile = \"linux\" would be)");
+    }
+    for (differences, schemes) in alike {
+        let _ = writeln!(text, "#   {}: {differences}", schemes.join(", "));
+    }
 }
 
 /// What there is to say of the runs of each scheme, each line once.

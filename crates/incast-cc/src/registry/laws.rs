@@ -39,6 +39,14 @@ macro_rules! dispatch {
                 None
             }
 
+            /// See [`SenderLaw::linux`]: of the law called `name`.
+            pub fn linux(name: &str, path: &Path) -> Vec<(&'static str, Raw)> {
+                $(if name == <crate::$family::$module::$law as SenderLaw>::INFO.name {
+                    return <crate::$family::$module::$law as SenderLaw>::linux(path);
+                })*
+                Vec::new()
+            }
+
             /// What a listing has about the law.
             pub fn info(&self) -> &'static LawInfo {
                 match self { $(Self::$law(_) => &<crate::$family::$module::$law as SenderLaw>::INFO,)* }

@@ -25,6 +25,7 @@
 
 use super::{
     delivery_rate::{AckAggregation, DeliveryRate, RateSample},
+    slow_start::ten_segments,
     windowed::WindowedMax,
 };
 use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
@@ -495,6 +496,15 @@ impl SenderLaw for Bbr {
             overhead: f64::from(path.wire_mss) / mss as f64,
             parameters,
         }))
+    }
+    /// `net/ipv4/tcp_bbr.c`.
+    fn linux(path: &Path) -> Vec<(&'static str, Raw)> {
+        vec![
+            ("initial_window", ten_segments(path)),
+            ("send_quantum", Raw::Text("64KB".into())),
+            ("pacing_margin", Raw::Float(0.01)),
+            ("ack_aggregation", Raw::Flag(true)),
+        ]
     }
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()

@@ -32,6 +32,7 @@ mod probing;
 use super::{
     bbr::draw,
     delivery_rate::{AckAggregation, DeliveryRate, RateSample, Sent},
+    slow_start::ten_segments,
     windowed::WindowedMax,
 };
 use crate::{
@@ -735,6 +736,14 @@ impl SenderLaw for Bbr3 {
             overhead: f64::from(path.wire_mss) / mss as f64,
             parameters,
         }))
+    }
+    /// Google's `tcp_bbr.c`, version 3, which Linux itself does not have.
+    fn linux(path: &Path) -> Vec<(&'static str, Raw)> {
+        vec![
+            ("initial_window", ten_segments(path)),
+            ("drain_gain", Raw::Float(1000.0 / 2885.0)),
+            ("down_gain", Raw::Float(0.91)),
+        ]
     }
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()

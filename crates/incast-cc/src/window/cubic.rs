@@ -27,11 +27,11 @@
 //! - Marks leave 1 MSS at the least, also those of a window of 1 MSS, for which RFC 3168, section 6.1.2, would have the
 //!   sender wait for its retransmission timer.
 
-use super::slow_start::SlowStartLimit;
+use super::slow_start::{SlowStartLimit, ten_segments};
 use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport};
 use crate::{
     Feedback, Loss, Path,
-    parameters::{ParameterError, Raw},
+    parameters::{ParameterError, Raw, Setting},
 };
 use incast_units::{Bytes, Time};
 
@@ -350,6 +350,10 @@ impl SenderLaw for Cubic {
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
         Parameters::resolve(path, given)
+    }
+    /// `net/ipv4/tcp_cubic.c`.
+    fn linux(path: &Path) -> Vec<(&'static str, Raw)> {
+        vec![("initial_window", ten_segments(path)), ("slow_start_limit", SlowStartLimit::None.write())]
     }
     fn values(parameters: &Parameters) -> Vec<(&'static str, Raw)> {
         parameters.values()

@@ -20,11 +20,14 @@
 //!   like one of standard TCP (RFC 8257, section 3.5). So it lowers the window to half of what it was before the mark.
 //! - A reduction never raises the window, which RFC 5681's lower bound of 2 MSS could do after a timeout.
 
-use super::{prr::Reduction, slow_start::SlowStartLimit};
+use super::{
+    prr::Reduction,
+    slow_start::{SlowStartLimit, ten_segments},
+};
 use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
-    parameters::{ParameterError, Raw},
+    parameters::{ParameterError, Raw, Setting},
 };
 use incast_units::{Bytes, Time};
 
@@ -221,6 +224,15 @@ impl SenderLaw for Dctcp {
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
         Parameters::resolve(path, given)
+    }
+    /// `net/ipv4/tcp_dctcp.c`.
+    fn linux(path: &Path) -> Vec<(&'static str, Raw)> {
+        vec![
+            ("initial_window", ten_segments(path)),
+            ("whole_packets", Raw::Flag(true)),
+            ("cwr", Raw::Flag(true)),
+            ("slow_start_limit", SlowStartLimit::None.write()),
+        ]
     }
     fn values(parameters: &Parameters) -> Vec<(&'static str, Raw)> {
         parameters.values()

@@ -23,6 +23,7 @@ use self::core::{
     Ack, Config, Connection, FROM_EPOCH, FROM_MEMORY, INCREASE_MAX, LoadTable, NEVER, ONE, START_EPOCH, START_MARK,
     START_STEADY, Shared, WINDOW_MAX,
 };
+use super::slow_start::ten_segments;
 use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
@@ -334,6 +335,10 @@ impl SenderLaw for Marimo {
             return problem("table", message);
         };
         Ok(Arc::new(Constants { parameters, shared, mss }))
+    }
+    /// `deploy/linux/tcp_marimo`.
+    fn linux(path: &Path) -> Vec<(&'static str, Raw)> {
+        vec![("initial_window", ten_segments(path))]
     }
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()

@@ -6,6 +6,14 @@
 //! does not show that as much has left the path just now. This is common after a retransmission timeout. So RFC 3465
 //! limits growth to one MSS per acknowledgement in the slow start after one.
 
+use crate::{Path, parameters::Raw};
+use incast_units::Bytes;
+
+/// The first window of RFC 6928: ten segments.
+pub fn ten_segments(path: &Path) -> Raw {
+    Raw::Text(Bytes::new(10 * u64::from(path.mss)).to_string())
+}
+
 crate::choice! {
     /// How much an acknowledgement may add in slow start.
     pub enum SlowStartLimit {

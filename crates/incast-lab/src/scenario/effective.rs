@@ -3,6 +3,8 @@
 use super::document::scheme::Scheme;
 use super::resolve::{Point, resolved::Resolved, scheme::toml_value};
 use incast_cc::registry::UnderlayParameters;
+use incast_sim::config::Chip;
+use incast_units::Bytes;
 use toml::{Table, Value};
 
 /// The document at a grid point with every default spelled out.
@@ -97,8 +99,26 @@ fn flatten_switch(switch: &mut Value) {
     for key in ["ecn", "pfc", "scheduler"] {
         flatten(switch.get_mut(key));
     }
+    buffer_of_chip(switch);
     let overrides = switch.get_mut("override").and_then(Value::as_array_mut);
-    overrides.into_iter().flatten().for_each(|own| flatten(own.get_mut("ecn")));
+    for own in overrides.into_iter().flatten() {
+        flatten(own.get_mut("ecn"));
+        buffer_of_chip(own);
+    }
+}
+
+/// Says how much buffer a chip gives, where it does.
+fn buffer_of_chip(switch: &mut Value) {
+    let Value::Table(switch) = switch else { return };
+    let Some(chip) = switch.get("chip").and_then(Value::as_str).and_then(|chip| chip.parse::<Chip>().ok()) else {
+        return;
+    };
+    let buffer = switch.entry("buffer").or_insert_with(|| Value::Table(Table::new()));
+    if let Value::Table(buffer) = buffer
+        && ["total", "per_port", "per_port_packets"].iter().all(|key| !buffer.contains_key(*key))
+    {
+        buffer.insert("total".into(), Value::String(Bytes::new(chip.pool()).to_string()));
+    }
 }
 
 /// Writes `{ leaf-spine = { … } }` as `{ kind = "leaf-spine", … }`.

@@ -1,7 +1,9 @@
 //! One simulation of a scenario.
 
 use super::{
-    Form, SizeRow, effective,
+    Form, SizeRow,
+    document::profile,
+    effective,
     resolve::{Point, credits, nominal::Nominal, pfc, resolved::Resolved, scheduler, switches},
 };
 use crate::{
@@ -11,7 +13,7 @@ use crate::{
     },
     workload::{Expected, Generate, rpc::Several},
 };
-use incast_cc::{feedback::CnpContent, law::Acknowledges, underlay::Reports};
+use incast_cc::{feedback::CnpContent, law::Acknowledges, registry::LawParameters, underlay::Reports};
 use incast_sim::{
     Config, Demand, Fabric, MemoryEstimate,
     config::{ClassConfig, HostClock},
@@ -290,6 +292,19 @@ impl Run {
     /// What this scheme changes against the scenario, one line each, for the table's footer.
     pub fn footnotes(&self) -> Vec<String> {
         self.resolved.footnotes.clone()
+    }
+
+    /// Of which keys of `[host]` the hosts of laws that Linux has differ from Linux as installed, and their least timeout;
+    /// nothing with other laws, or with `host.profile = "linux"`.
+    pub fn unlike_linux(&self) -> Option<(Time, Vec<&'static str>)> {
+        let Resolved { classes, merged: (_, written), .. } = &*self.resolved;
+        let is_linux =
+            |class: &ClassConfig| !LawParameters::linux(class.law.info().name, &self.resolved.path).is_empty();
+        if !written.profile.is_standard() || !classes.iter().any(is_linux) {
+            return None;
+        }
+        let keys = profile::unlike_linux(written);
+        (!keys.is_empty()).then_some((written.rto_min, keys))
     }
 
     /// One line for each workload: the mean size that `load` refers to, arrivals, flows to be expected.

@@ -229,6 +229,40 @@ fn a_profile_of_the_whole_is_one() {
 }
 
 #[test]
+fn hosts_can_be_those_of_linux() {
+    let text = GOOD.replace("[[zip]]\n\"host.rto_min\" = [\"1ms\", \"2ms\"]\n\"host.ack_every\" = [1, 2]\n", "");
+    let all = parse_with(&text, &[("host.profile", "linux"), ("scheme.dctcp.initial_window", "20KB")]).expect("good");
+    assert!(all.warnings.is_empty(), "{:?}", all.warnings);
+    let config = |scenario: &Scenario, law: &str| {
+        let runs = scenario.runs();
+        runs.iter().find(|run| run.scheme == law).expect("a scheme").config(1).expect("a config")
+    };
+    let dctcp = config(&all, "dctcp");
+    assert_eq!(
+        (dctcp.host.rto_min, dctcp.host.ack_every, dctcp.host.ack_delay),
+        (Time::from_ms(200), 2, Time::from_ms(40))
+    );
+    assert!(dctcp.host.handshake && dctcp.host.prr);
+    let values = dctcp.classes[0].law.values();
+    let value = |key: &str| values.iter().find(|(name, _)| *name == key).map(|(_, raw)| raw.to_string());
+    assert_eq!(value("initial_window").as_deref(), Some("\"20KB\""));
+    assert_eq!((value("cwr").as_deref(), value("slow_start_limit").as_deref()), (Some("true"), Some("\"none\"")));
+    // Of one scheme, whose own values count, and which `check` compares with the others.
+    let own = [("scheme.dctcp.host", "{ profile = \"linux\", rto_min = \"5ms\" }")];
+    let one = parse_with(&text, &own).expect("good");
+    assert_eq!(config(&one, "dctcp").host.ack_delay, Time::from_ms(4));
+    assert_eq!(config(&one, "cubic").host.rto_min, Time::from_ms(1));
+    let unlike = |law: &str| one.runs().iter().find(|run| run.scheme == law).and_then(Run::unlike_linux);
+    assert_eq!(unlike("dctcp"), None);
+    assert_eq!(unlike("cubic").map(|(rto_min, keys)| (rto_min, keys[0])), Some((Time::from_ms(1), "rto_min")));
+    let taken_back = [("host.profile", "linux"), ("scheme.cubic.host", "{ profile = \"standard\" }")];
+    let error = parse_with(&text, &taken_back).expect_err("refused").to_string();
+    assert!(error.contains("a scheme cannot take back"), "{error}");
+    let again = parse(&all.effective_toml()).expect("read back");
+    assert_eq!(again.effective_toml(), all.effective_toml());
+}
+
+#[test]
 fn arguments_replace_values_and_are_named_in_messages() {
     let sets = [
         ("scheme.dctcp.gain", "0.2"),

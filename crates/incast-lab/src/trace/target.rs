@@ -101,7 +101,7 @@ mod tests {
 
     fn topology() -> Topology {
         let link = Link { rate: Rate::from_gbps(100), delay: Time::from_us(1), loss: 0.0 };
-        LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link }
+        LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link, fabric_links: 1 }
             .build()
             .expect("a good topology")
     }

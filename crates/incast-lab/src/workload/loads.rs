@@ -384,10 +384,16 @@ mod tests {
     #[test]
     fn uniform_traffic_on_a_leaf_spine() {
         // 2:1 oversubscribed: 16 hosts of 10G over 8 spines of 10G. 3/4 of the traffic (48 of 63) leaves its leaf.
-        let topology =
-            LeafSpine { leaves: 4, spines: 8, hosts_per_leaf: 16, host_link: link(10), fabric_link: link(10) }
-                .build()
-                .expect("built");
+        let topology = LeafSpine {
+            leaves: 4,
+            spines: 8,
+            hosts_per_leaf: 16,
+            host_link: link(10),
+            fabric_link: link(10),
+            fabric_links: 1,
+        }
+        .build()
+        .expect("built");
         let fluid = Fluid::new(&topology);
         let demand = uniform(&fluid, 64);
         let loads = fluid.loads(&demand);
@@ -441,17 +447,31 @@ mod tests {
         #[test]
         fn one_pass_over_a_tree_equals_the_walk(
             counts in (1u32..5, 1u32..5, 1u32..4, 1u32..7, 1u32..5),
+            (fabric_links, core_links) in (1u32..4, 1u32..4),
             two_tiers: bool,
             weights in proptest::collection::vec((0u32..4, 0u32..4), 64),
         ) {
             let (pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor) = counts;
             let [host_link, fabric_link, agg_core_link] = [10, 40, 25].map(link);
             let topology = if two_tiers {
-                LeafSpine { leaves: pods, spines: cores, hosts_per_leaf: hosts_per_tor, host_link, fabric_link }.build()
+                let (leaves, spines, hosts_per_leaf) = (pods, cores, hosts_per_tor);
+                LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link, fabric_links }.build()
             } else {
                 let tor_agg_link = fabric_link;
-                Clos3 { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, host_link, tor_agg_link, agg_core_link }
-                    .build()
+                let (tor_agg_links, agg_core_links) = (fabric_links, core_links);
+                Clos3 {
+                    pods,
+                    tors_per_pod,
+                    aggs_per_pod,
+                    cores,
+                    hosts_per_tor,
+                    host_link,
+                    tor_agg_link,
+                    agg_core_link,
+                    tor_agg_links,
+                    agg_core_links,
+                }
+                .build()
             };
             let topology = topology.expect("built");
             let fluid = Fluid::new(&topology);

@@ -1,6 +1,9 @@
 //! The configuration of flow control.
 
-use crate::fabric::config::{Ranged, Size};
+use crate::fabric::{
+    chip::Chip,
+    config::{Ranged, Size},
+};
 use incast_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
@@ -172,12 +175,14 @@ pub enum Headroom {
     Bytes(u64),
     /// A multiple of rate times propagation delay; HPCC's simulator has 3.
     RateTimesDelay(f64),
+    /// What a chip's vendor ships or computes, by the cable's rate and delay.
+    Chip(Chip),
 }
 
 incast_units::written_as_text!(
     Headroom,
     "Headroom",
-    "\"computed\", a size such as \"60KB\", or a multiple such as \"3 rate*delay\""
+    "\"computed\", a size such as \"60KB\", a multiple such as \"3 rate*delay\", or that of a chip such as \"tomahawk4\""
 );
 
 const RATE_TIMES_DELAY: &str = "rate*delay";
@@ -190,6 +195,7 @@ impl FromStr for Headroom {
             text => match text.strip_suffix(RATE_TIMES_DELAY).map(|factor| factor.trim().parse::<f64>()) {
                 Some(Ok(factor)) if (0.0..=1e6).contains(&factor) => Ok(Self::RateTimesDelay(factor)),
                 Some(_) => Err(()),
+                None if text.parse::<Chip>().is_ok() => text.parse().map(Self::Chip),
                 None => text.parse::<Bytes>().map(|bytes| Self::Bytes(bytes.get())).map_err(|_| ()),
             },
         }
@@ -202,6 +208,7 @@ impl fmt::Display for Headroom {
             Self::Computed => f.write_str("computed"),
             Self::Bytes(bytes) => Bytes::new(bytes).fmt(f),
             Self::RateTimesDelay(factor) => write!(f, "{factor} {RATE_TIMES_DELAY}"),
+            Self::Chip(chip) => chip.fmt(f),
         }
     }
 }

@@ -88,6 +88,8 @@ impl Rules {
         let headroom = match self.pfc.headroom {
             Headroom::Computed => self.needed(rate, delay),
             Headroom::Bytes(bytes) => bytes,
+            // What is shipped for no such port is refused before.
+            Headroom::Chip(chip) => chip.headroom(rate, delay).unwrap_or(0),
             Headroom::RateTimesDelay(factor) => (rate.as_f64() * delay.as_secs_f64() * factor / 8.0).round() as u64,
         };
         let threshold = match self.pfc.threshold {

@@ -317,7 +317,8 @@ mod tests {
     }
 
     fn leaves() -> Result<Topology, TopologyError> {
-        LeafSpine { leaves: 3, spines: 4, hosts_per_leaf: 2, host_link: link(), fabric_link: link() }.build()
+        LeafSpine { leaves: 3, spines: 4, hosts_per_leaf: 2, host_link: link(), fabric_link: link(), fabric_links: 1 }
+            .build()
     }
 
     /// Three paths between x and y: one link, two, and three.
@@ -328,7 +329,15 @@ mod tests {
     fn topologies() -> Vec<Topology> {
         let chain = Chain { switches: 5, hosts_per_switch: 1, host_link: link(), fabric_link: link() }.build();
         let tree = FatTree { k: 4, link: link() }.build();
-        let built = [chain, tree, leaves(), ring(4), ring(5), ring(7), parse(THREE_PATHS)];
+        let pairs = LeafSpine {
+            leaves: 3,
+            spines: 2,
+            hosts_per_leaf: 2,
+            host_link: link(),
+            fabric_link: link(),
+            fabric_links: 2,
+        };
+        let built = [chain, tree, leaves(), pairs.build(), ring(4), ring(5), ring(7), parse(THREE_PATHS)];
         built.into_iter().map(|topology| topology.expect("a good topology")).collect()
     }
 
@@ -350,6 +359,8 @@ mod tests {
             host_link,
             tor_agg_link: fabric_link,
             agg_core_link: fabric_link,
+            tor_agg_links: 1,
+            agg_core_links: 1,
         };
         assert_eq!(channels(clos.build()), 1);
         assert_eq!(channels(Chain { switches: 5, hosts_per_switch: 1, host_link, fabric_link }.build()), 1);

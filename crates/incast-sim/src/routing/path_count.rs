@@ -61,7 +61,14 @@ mod tests {
         let tree = || FatTree { k: 8, link: link() }.build();
         assert_eq!([(0, 127), (0, 5), (0, 1)].map(|(a, b)| paths(tree(), a, b)), [16, 4, 1]);
         assert_eq!(paths(FatTree { k: 64, link: link() }.build(), 0, 60_000), 1_024);
-        let leaves = LeafSpine { leaves: 3, spines: 5, hosts_per_leaf: 2, host_link: link(), fabric_link: link() };
+        let leaves = LeafSpine {
+            leaves: 3,
+            spines: 5,
+            hosts_per_leaf: 2,
+            host_link: link(),
+            fabric_link: link(),
+            fabric_links: 1,
+        };
         assert_eq!(paths(leaves.build(), 0, 5), 5);
         assert_eq!(paths(SingleSwitch { hosts: 3, link: link() }.build(), 0, 1), 1);
         let chain = Chain { switches: 4, hosts_per_switch: 1, host_link: link(), fabric_link: link() };

@@ -8,6 +8,7 @@ use crate::{
 };
 pub use crate::{
     fabric::{
+        chip::Chip,
         config::{Buffer, Size, Wire, also, also_off},
         trim::config::{Limit, Trim, Victim},
     },
@@ -176,7 +177,7 @@ impl ConfigError {
 }
 
 /// What a switch lacks to be lossless.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Shortage {
     /// A port's headroom is too small.
     #[error(
@@ -192,6 +193,14 @@ pub enum Shortage {
         found: u64,
         /// What is needed.
         needed: u64,
+    },
+    /// A chip's vendor has no headroom for a port.
+    #[error("{chip}: {what}, or a size in bytes")]
+    Unknown {
+        /// The chip.
+        chip: Chip,
+        /// What is missing, and what is allowed.
+        what: String,
     },
     /// The shared buffer is too small.
     #[error(

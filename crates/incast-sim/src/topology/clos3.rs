@@ -1,6 +1,6 @@
 //! `clos3`: a folded Clos network of three tiers, such as the 320-host fabric of HPCC (SIGCOMM 2019).
 
-use super::{Cable, Divider, Link, Rule, Topology, TopologyError, check, check::link_keys, numbered};
+use super::{Cable, Divider, Link, Rule, Topology, TopologyError, check, check::link_keys, is_one, numbered, one};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,14 @@ pub struct Clos3 {
     pub tor_agg_link: Link,
     /// Links between aggregation and core switches.
     pub agg_core_link: Link,
+    /// So many links in parallel between each ToR and each aggregation switch of its pod. Default: 1.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1))]
+    pub tor_agg_links: u32,
+    /// So many links in parallel between an aggregation switch and each of its cores. Default: 1.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1))]
+    pub agg_core_links: u32,
 }
 
 impl Clos3 {
@@ -37,7 +45,7 @@ impl Clos3 {
     /// # Errors
     /// A count of zero or too large, or an impossible link.
     pub fn build(&self) -> Result<Topology, TopologyError> {
-        let Self { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, .. } = *self;
+        let Self { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, tor_agg_links, agg_core_links, .. } = *self;
         check::at_least(
             1,
             &[
@@ -46,12 +54,14 @@ impl Clos3 {
                 ("aggs_per_pod", aggs_per_pod),
                 ("cores", cores),
                 ("hosts_per_tor", hosts_per_tor),
+                ("tor_agg_links", tor_agg_links),
+                ("agg_core_links", agg_core_links),
             ],
         )?;
         check::link(link_keys!("host_link"), &self.host_link)?;
         check::link(link_keys!("tor_agg_link"), &self.tor_agg_link)?;
         check::link(link_keys!("agg_core_link"), &self.agg_core_link)?;
-        let shape = Shape { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor };
+        let shape = Shape { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, tor_agg_links, agg_core_links };
         shape.check()?;
         let names = Names { kind: "clos3", edge: "tor" };
         let links = Links { host: self.host_link, edge_agg: self.tor_agg_link, agg_core: self.agg_core_link };
@@ -67,6 +77,8 @@ pub(super) struct Shape {
     pub aggs_per_pod: u32,
     pub cores: u32,
     pub hosts_per_tor: u32,
+    pub tor_agg_links: u32,
+    pub agg_core_links: u32,
 }
 
 /// How the topology and its lowest switches are called.
@@ -88,44 +100,49 @@ impl Shape {
         self.cores.is_multiple_of(self.aggs_per_pod)
     }
 
-    /// Links from an aggregation switch to cores.
-    const fn up_width(&self) -> u32 {
+    /// Cores of an aggregation switch.
+    const fn cores_of_agg(&self) -> u32 {
         if self.striped() { self.cores / self.aggs_per_pod } else { self.cores }
     }
 
     fn check(&self) -> Result<(), TopologyError> {
-        let [pods, tors, aggs, cores, each, up] =
-            [self.pods, self.tors_per_pod, self.aggs_per_pod, self.cores, self.hosts_per_tor, self.up_width()]
-                .map(u128::from);
-        let core_ports = if self.striped() { pods } else { pods * aggs };
+        let [pods, tors, aggs, cores, each] =
+            [self.pods, self.tors_per_pod, self.aggs_per_pod, self.cores, self.hosts_per_tor].map(u128::from);
+        let [cores_of_agg, lower, upper] =
+            [self.cores_of_agg(), self.tor_agg_links, self.agg_core_links].map(u128::from);
+        let core_ports = if self.striped() { pods * upper } else { pods * aggs * upper };
         let ports = |ports, key, found| check::Size { ports, ..Default::default() }.check(key, found);
-        ports(aggs, "aggs_per_pod", self.aggs_per_pod)?;
-        ports(each + aggs, "hosts_per_tor", self.hosts_per_tor)?;
-        ports(tors, "tors_per_pod", self.tors_per_pod)?;
-        ports(tors + up, "cores", self.cores)?;
+        ports(lower, "tor_agg_links", self.tor_agg_links)?;
+        ports(upper, "agg_core_links", self.agg_core_links)?;
+        ports(aggs * lower, "aggs_per_pod", self.aggs_per_pod)?;
+        ports(each + aggs * lower, "hosts_per_tor", self.hosts_per_tor)?;
+        ports(tors * lower, "tors_per_pod", self.tors_per_pod)?;
+        let up = cores_of_agg * upper;
+        ports(tors * lower + up, "cores", self.cores)?;
         let nodes = pods * (tors * (each + 1) + aggs) + cores;
-        let cables = pods * (tors * (each + aggs) + aggs * up);
+        let cables = pods * (tors * (each + aggs * lower) + aggs * up);
         check::Size { nodes, cables, ports: core_ports }.check("pods", self.pods)
     }
 
     /// Builds a shape that was checked.
     pub fn build(&self, names: Names, links: Links) -> Topology {
-        let Self { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor } = *self;
+        let Self { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, tor_agg_links, agg_core_links } = *self;
         let (tors, aggs) = (pods * tors_per_pod, pods * aggs_per_pod);
         let hosts = tors * hosts_per_tor;
         let (first_agg, first_core) = (hosts + tors, hosts + tors + aggs);
-        let up = self.up_width();
+        let cores_of_agg = self.cores_of_agg();
+        let up = cores_of_agg * agg_core_links;
 
         let mut cables: Vec<_> =
             (0..hosts).map(|a| Cable { a, b: hosts + a / hosts_per_tor, link: links.host }).collect();
         for tor in 0..tors {
             let pod_agg = first_agg + tor / tors_per_pod * aggs_per_pod;
-            let above = (0..aggs_per_pod).map(|agg| pod_agg + agg);
+            let above = (0..aggs_per_pod * tor_agg_links).map(|port| pod_agg + port / tor_agg_links);
             cables.extend(above.map(|b| Cable { a: hosts + tor, b, link: links.edge_agg }));
         }
         for agg in 0..aggs {
-            let core = if self.striped() { agg % aggs_per_pod * up } else { 0 };
-            let above = (core..core + up).map(|core| first_core + core);
+            let core = if self.striped() { agg % aggs_per_pod * cores_of_agg } else { 0 };
+            let above = (0..up).map(|port| first_core + core + port / agg_core_links);
             cables.extend(above.map(|b| Cable { a: first_agg + agg, b, link: links.agg_core }));
         }
 
@@ -136,7 +153,7 @@ impl Shape {
             down_base: 0,
             down_width: 1,
             up_base: hosts_per_tor as u16,
-            up_width: aggs_per_pod as u16,
+            up_width: (aggs_per_pod * tor_agg_links) as u16,
         });
         let hosts_per_pod = hosts_per_tor * tors_per_pod;
         let agg_rules = (0..aggs).map(|agg| Rule::Tree {
@@ -144,8 +161,8 @@ impl Shape {
             hi: (agg / aggs_per_pod + 1) * hosts_per_pod,
             per_group: Divider::new(hosts_per_tor),
             down_base: 0,
-            down_width: 1,
-            up_base: tors_per_pod as u16,
+            down_width: tor_agg_links as u16,
+            up_base: (tors_per_pod * tor_agg_links) as u16,
             up_width: up as u16,
         });
         let core_rule = Rule::Tree {
@@ -153,7 +170,7 @@ impl Shape {
             hi: hosts,
             per_group: Divider::new(hosts_per_pod),
             down_base: 0,
-            down_width: if self.striped() { 1 } else { aggs_per_pod as u16 },
+            down_width: if self.striped() { agg_core_links } else { aggs_per_pod * agg_core_links } as u16,
             up_base: 0,
             up_width: 0,
         };
@@ -176,7 +193,19 @@ mod tests {
 
     fn clos(pods: u32, tors_per_pod: u32, aggs_per_pod: u32, cores: u32, hosts_per_tor: u32) -> Clos3 {
         let (host_link, tor_agg_link, agg_core_link) = (link(), link(), link());
-        Clos3 { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, host_link, tor_agg_link, agg_core_link }
+        let (tor_agg_links, agg_core_links) = (1, 1);
+        Clos3 {
+            pods,
+            tors_per_pod,
+            aggs_per_pod,
+            cores,
+            hosts_per_tor,
+            host_link,
+            tor_agg_link,
+            agg_core_link,
+            tor_agg_links,
+            agg_core_links,
+        }
     }
 
     #[test]
@@ -203,8 +232,22 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn every_host_reaches_every_host(pods in 1u32..4, tors in 1u32..4, aggs in 1u32..4, cores in 1u32..7, each in 1u32..4) {
-            verify(&clos(pods, tors, aggs, cores, each).build().unwrap());
+        fn every_host_reaches_every_host(
+            pods in 1u32..4,
+            tors in 1u32..4,
+            aggs in 1u32..4,
+            cores in 1u32..7,
+            each in 1u32..4,
+            tor_agg_links in 1u32..4,
+            agg_core_links in 1u32..4,
+        ) {
+            let fabric = Clos3 { tor_agg_links, agg_core_links, ..clos(pods, tors, aggs, cores, each) };
+            let topology = fabric.build().unwrap();
+            let hosts = pods * tors * each;
+            let above = if cores.is_multiple_of(aggs) { cores / aggs } else { cores };
+            let cables = hosts + pods * aggs * (tors * tor_agg_links + above * agg_core_links);
+            prop_assert_eq!(topology.cables.len() as u32, cables);
+            verify(&topology);
         }
     }
 
@@ -215,6 +258,9 @@ mod tests {
         assert_eq!(key_of(clos(1, 1, 0, 1, 1).build()), "aggs_per_pod");
         assert_eq!(key_of(clos(1, 1, 1, 0, 1).build()), "cores");
         assert_eq!(key_of(clos(1, 1, 1, 1, 0).build()), "hosts_per_tor");
+        assert_eq!(key_of(Clos3 { tor_agg_links: 0, ..clos(1, 1, 1, 1, 1) }.build()), "tor_agg_links");
+        assert_eq!(key_of(Clos3 { agg_core_links: u32::MAX, ..clos(1, 1, 1, 1, 1) }.build()), "agg_core_links");
+        assert_eq!(key_of(Clos3 { tor_agg_links: 60_000, ..clos(1, 2, 1, 1, 1) }.build()), "tors_per_pod");
         assert_eq!(key_of(clos(u32::MAX, u32::MAX, 1, 1, 1).build()), "tors_per_pod");
         assert_eq!(key_of(clos(u32::MAX, 9, 1, 1, 1).build()), "pods");
         assert_eq!(key_of(clos(30_000, 1, 3, 4, 1).build()), "pods");

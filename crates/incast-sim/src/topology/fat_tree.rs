@@ -38,7 +38,9 @@ impl FatTree {
         let wide = u128::from(half);
         let size = check::Size { nodes: wide * wide * (2 * wide + 5), cables: 6 * wide * wide * wide, ports: 2 * wide };
         size.check("k", k)?;
-        let shape = Shape { pods: k, tors_per_pod: half, aggs_per_pod: half, cores: half * half, hosts_per_tor: half };
+        let (tors_per_pod, aggs_per_pod, hosts_per_tor) = (half, half, half);
+        let (pods, cores, tor_agg_links, agg_core_links) = (k, half * half, 1, 1);
+        let shape = Shape { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, tor_agg_links, agg_core_links };
         let names = Names { kind: "fat-tree", edge: "edge" };
         Ok(shape.build(names, Links { host: link, edge_agg: link, agg_core: link }))
     }

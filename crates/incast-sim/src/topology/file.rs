@@ -419,6 +419,8 @@ mod tests {
             host_link: link,
             tor_agg_link: good_link(),
             agg_core_link: good_link(),
+            tor_agg_links: 1,
+            agg_core_links: 1,
         };
         for original in [clos.build().unwrap(), FatTree { k: 4, link: good_link() }.build().unwrap()] {
             let read = parse(&write(&original)).unwrap();

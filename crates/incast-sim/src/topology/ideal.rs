@@ -602,11 +602,11 @@ mod tests {
         let [host_link, tor_agg_link, agg_core_link] = links;
         prop_oneof![
             (1u32..9).prop_map(move |hosts| SingleSwitch { hosts, link: host_link }.build()),
-            (1u32..5, 1u32..4, 1u32..4).prop_map(move |(leaves, spines, hosts_per_leaf)| {
-                LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link: tor_agg_link }.build()
+            (1u32..5, 1u32..4, 1u32..4, 1u32..3).prop_map(move |(leaves, spines, hosts_per_leaf, fabric_links)| {
+                LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link: tor_agg_link, fabric_links }.build()
             }),
-            (1u32..4, 1u32..4, 1u32..4, 1u32..5, 1u32..4).prop_map(
-                move |(pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor)| {
+            (1u32..4, 1u32..4, 1u32..4, 1u32..5, 1u32..4, 1u32..3, 1u32..3).prop_map(
+                move |(pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, tor_agg_links, agg_core_links)| {
                     Clos3 {
                         pods,
                         tors_per_pod,
@@ -616,6 +616,8 @@ mod tests {
                         host_link,
                         tor_agg_link,
                         agg_core_link,
+                        tor_agg_links,
+                        agg_core_links,
                     }
                     .build()
                 }
@@ -631,7 +633,15 @@ mod tests {
         let topologies = [
             SingleSwitch { hosts: 4, link: slow }.build(),
             SingleSwitch { hosts: 1, link: slow }.build(),
-            LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, host_link: link(), fabric_link: other }.build(),
+            LeafSpine {
+                leaves: 3,
+                spines: 2,
+                hosts_per_leaf: 2,
+                host_link: link(),
+                fabric_link: other,
+                fabric_links: 1,
+            }
+            .build(),
             FatTree { k: 4, link: slow }.build(),
             Chain { switches: 5, hosts_per_switch: 1, host_link: other, fabric_link: slow }.build(),
             Ring { switches: 6, hosts_per_switch: 2, host_link: other, fabric_link: link() }.build(),
@@ -644,6 +654,8 @@ mod tests {
                 host_link: link(),
                 tor_agg_link: other,
                 agg_core_link: slow,
+                tor_agg_links: 1,
+                agg_core_links: 1,
             }
             .build(),
         ];

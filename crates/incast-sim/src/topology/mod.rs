@@ -65,6 +65,14 @@ fn is_zero(loss: &f64) -> bool {
     *loss == 0.0
 }
 
+const fn one() -> u32 {
+    1
+}
+
+const fn is_one(count: &u32) -> bool {
+    *count == 1
+}
+
 /// A fabric, by kind.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

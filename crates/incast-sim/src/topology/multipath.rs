@@ -280,7 +280,9 @@ mod tests {
 
     fn leaf_spine(host: u64, fabric: u64, spines: u32) -> Topology {
         let (host_link, fabric_link) = (link(host), link(fabric));
-        LeafSpine { leaves: 2, spines, hosts_per_leaf: 2, host_link, fabric_link }.build().expect("a topology")
+        LeafSpine { leaves: 2, spines, hosts_per_leaf: 2, host_link, fabric_link, fabric_links: 1 }
+            .build()
+            .expect("a topology")
     }
 
     fn between(topology: &Topology, src: Node, dst: Node) -> Multipath {

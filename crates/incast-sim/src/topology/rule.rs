@@ -322,9 +322,16 @@ mod tests {
 
     #[test]
     fn tables_leave_out_what_is_down() {
-        let topology = LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, host_link: link(), fabric_link: link() }
-            .build()
-            .unwrap();
+        let topology = LeafSpine {
+            leaves: 3,
+            spines: 2,
+            hosts_per_leaf: 2,
+            host_link: link(),
+            fabric_link: link(),
+            fabric_links: 1,
+        }
+        .build()
+        .unwrap();
         let cable = topology.find_cable("leaf0-spine1").unwrap();
         let all = tables(&topology, &|_| false).unwrap();
         let some = tables(&topology, &|index| index == cable).unwrap();

@@ -163,7 +163,14 @@ mod tests {
 
     #[test]
     fn a_fabric_that_does_not_fit_names_the_switch() {
-        let fabric = LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 1, host_link: link(), fabric_link: link() };
+        let fabric = LeafSpine {
+            leaves: 3,
+            spines: 2,
+            hosts_per_leaf: 1,
+            host_link: link(),
+            fabric_link: link(),
+            fabric_links: 1,
+        };
         let topology = fabric.build().expect("a good topology");
         // A leaf has three ports and one set of two: five sets with the empty one.
         assert!(tables_within(&topology, &|_| false, 5).is_ok());

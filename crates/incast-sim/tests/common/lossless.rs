@@ -25,7 +25,8 @@ pub fn edges(outcome: &Outcome, node: u32, kind: EventKind) -> Vec<Time> {
 /// Sixteen hosts in four racks, every other flow to one of two hosts.
 pub fn busy_fabric() -> Config {
     let (host_link, fabric_link) = (link(100, Time::from_us(1)), link(100, Time::from_ns(600)));
-    let topology = LeafSpine { leaves: 4, spines: 2, hosts_per_leaf: 4, host_link, fabric_link }.build();
+    let topology =
+        LeafSpine { leaves: 4, spines: 2, hosts_per_leaf: 4, host_link, fabric_link, fabric_links: 1 }.build();
     let mut config = config(topology.expect("a good topology"), "dctcp", &[("initial_window", text("400KB"))]);
     config.flows = (0..16u32)
         .flat_map(|host| (0..6u32).map(move |turn| (host, turn)))

@@ -154,7 +154,8 @@ pub fn every_topology() -> Vec<Topology> {
     let built = [
         SingleSwitch { hosts: 6, link }.build(),
         Dumbbell { left: 3, right: 3, host_link: link, bottleneck: slow }.build(),
-        LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link }.build(),
+        LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link, fabric_links: 1 }
+            .build(),
         FatTree { k: 4, link }.build(),
         Clos3 {
             pods: 2,
@@ -165,6 +166,8 @@ pub fn every_topology() -> Vec<Topology> {
             host_link: link,
             tor_agg_link: fast,
             agg_core_link: fast,
+            tor_agg_links: 1,
+            agg_core_links: 1,
         }
         .build(),
         Chain { switches: 4, hosts_per_switch: 2, host_link: link, fabric_link: link }.build(),
@@ -225,7 +228,8 @@ pub fn between_rates() -> Vec<FlowSpec> {
 /// Two hosts, each at a leaf of its own, with two ways between them.
 pub fn two_spines() -> Topology {
     let link = link(100, Time::from_us(1));
-    let fabric = LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: link, fabric_link: link };
+    let fabric =
+        LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: link, fabric_link: link, fabric_links: 1 };
     fabric.build().expect("a good topology")
 }
 

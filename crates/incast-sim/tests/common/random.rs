@@ -30,13 +30,16 @@ fn link() -> impl Strategy<Value = Link> {
 /// A topology; of 9 + `rings` so many are rings.
 pub fn topology(rings: u32) -> impl Strategy<Value = Topology> {
     let count = || 1u32..4;
+    let parallel = || prop_oneof![3 => Just(1u32), 1 => 2u32..4];
     prop_oneof![
         3 => (3u32..12, link()).prop_map(|(hosts, link)| SingleSwitch { hosts, link }.build()),
         2 => (1u32..6, 1u32..4, link(), link())
             .prop_map(|(left, right, host_link, bottleneck)| Dumbbell { left, right, host_link, bottleneck }.build()),
-        3 => (2u32..4, count(), 2u32..5, link(), link()).prop_map(|(leaves, spines, hosts_per_leaf, host_link, fabric_link)| {
-            LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link }.build()
-        }),
+        3 => (2u32..4, count(), 2u32..5, link(), link(), parallel()).prop_map(
+            |(leaves, spines, hosts_per_leaf, host_link, fabric_link, fabric_links)| {
+                LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link, fabric_links }.build()
+            }
+        ),
         1 => (2u32..5, count(), link(), link()).prop_map(|(switches, hosts_per_switch, host_link, fabric_link)| {
             Chain { switches, hosts_per_switch, host_link, fabric_link }.build()
         }),

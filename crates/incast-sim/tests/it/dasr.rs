@@ -371,7 +371,8 @@ fn the_first_acknowledgement_tells_of_those_to_come() {
 /// Two racks of eight with half the bandwidth between them: the fabric is what is congested.
 fn oversubscribed(parameters: &[(&str, Raw)]) -> Config {
     let link = link(100, Time::from_us(1));
-    let fabric = LeafSpine { leaves: 2, spines: 4, hosts_per_leaf: 8, host_link: link, fabric_link: link };
+    let fabric =
+        LeafSpine { leaves: 2, spines: 4, hosts_per_leaf: 8, host_link: link, fabric_link: link, fabric_links: 1 };
     let mut config = dasr(fabric.build().expect("a good topology"), parameters);
     config.switch.ecn = Ecn::Red { min: Size::Bytes(12_500), max: Size::Bytes(500_000), p: 0.01 };
     config.flows = (0..8).map(|host| flow(host, host + 8, 4_000_000)).collect();
@@ -413,7 +414,8 @@ fn dcqcn_heeds_the_marks_that_it_is_to_heed() {
 #[test]
 fn what_the_fabric_has_marked_stays_marked() {
     let link = link(100, Time::from_us(1));
-    let fabric = LeafSpine { leaves: 2, spines: 1, hosts_per_leaf: 8, host_link: link, fabric_link: link };
+    let fabric =
+        LeafSpine { leaves: 2, spines: 1, hosts_per_leaf: 8, host_link: link, fabric_link: link, fabric_links: 1 };
     let mut config = dasr(fabric.build().expect("a good topology"), &[]);
     config.switch.ecn = Ecn::Step { at: Size::Bytes(50_000) };
     // Four share a link between switches, and four are beside the receiver.
@@ -552,7 +554,14 @@ fn a_class_of_another_law_goes_beside_it() {
 #[test]
 fn spraying_and_a_large_incast_lose_no_flow() {
     let link100 = link(100, Time::from_us(1));
-    let fabric = LeafSpine { leaves: 3, spines: 4, hosts_per_leaf: 4, host_link: link100, fabric_link: link100 };
+    let fabric = LeafSpine {
+        leaves: 3,
+        spines: 4,
+        hosts_per_leaf: 4,
+        host_link: link100,
+        fabric_link: link100,
+        fabric_links: 1,
+    };
     let mut config = dasr(fabric.build().expect("a good topology"), &[]);
     config.switch.load_balancing = LoadBalancing::Spray;
     config.flows = (1..12).map(|source| flow(source, 0, 500_000)).collect();

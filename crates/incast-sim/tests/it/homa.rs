@@ -38,7 +38,8 @@ fn sent(outcome: &Outcome, node: u32) -> Vec<&PacketRecord> {
 #[test]
 fn alone_a_message_takes_no_longer_than_it_must() {
     let link = link(100, Time::from_us(1));
-    let fabric = LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link };
+    let fabric =
+        LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link, fabric_links: 1 };
     for (bytes, slack) in [(1, 0), (700, 0), (u64::from(MTU), 0), (100_000, 0), (5_000_000, 100)] {
         let mut config = homa(fabric.build().expect("a good topology"), &[]);
         config.flows = vec![flow(0, 3, bytes)];
@@ -356,7 +357,8 @@ proptest! {
 #[test]
 fn spraying_changes_no_promise() {
     let link = link(100, Time::from_us(1));
-    let fabric = LeafSpine { leaves: 3, spines: 4, hosts_per_leaf: 4, host_link: link, fabric_link: link };
+    let fabric =
+        LeafSpine { leaves: 3, spines: 4, hosts_per_leaf: 4, host_link: link, fabric_link: link, fabric_links: 1 };
     let mut config = homa(fabric.build().expect("a good topology"), &[]);
     config.switch.load_balancing = LoadBalancing::Spray;
     config.flows = (1..12).map(|source| flow(source, 0, 500_000)).collect();

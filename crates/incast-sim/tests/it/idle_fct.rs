@@ -113,7 +113,8 @@ fn dumbbell_with_a_slow_bottleneck() {
 #[test]
 fn leaf_spine() {
     let (host_link, fabric_link) = (of(25, 600), of(100, 1300));
-    let topology = LeafSpine { leaves: 3, spines: 4, hosts_per_leaf: 2, host_link, fabric_link }.build();
+    let topology =
+        LeafSpine { leaves: 3, spines: 4, hosts_per_leaf: 2, host_link, fabric_link, fabric_links: 1 }.build();
     let across = vec![host_link, fabric_link, fabric_link, host_link];
     check(topology, vec![(0, 1, vec![host_link; 2]), (0, 5, across.clone()), (4, 2, across)]);
 }
@@ -137,6 +138,8 @@ fn clos3_with_a_fast_fabric() {
         host_link: host,
         tor_agg_link: tor,
         agg_core_link: core,
+        tor_agg_links: 1,
+        agg_core_links: 1,
     };
     let paths = vec![
         (0, 1, vec![host; 2]),

@@ -46,7 +46,8 @@ fn pfc() -> Pfc {
 
 fn leaves() -> Topology {
     let link = link(100, Time::from_us(1));
-    let fabric = LeafSpine { leaves: 4, spines: 4, hosts_per_leaf: 4, host_link: link, fabric_link: link };
+    let fabric =
+        LeafSpine { leaves: 4, spines: 4, hosts_per_leaf: 4, host_link: link, fabric_link: link, fabric_links: 1 };
     fabric.build().expect("a good topology")
 }
 
@@ -401,7 +402,8 @@ fn who_never_deflects_changes_nothing() {
 #[test]
 fn a_collision_of_hashes_is_undone() {
     let link = link(100, Time::from_us(1));
-    let fabric = LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link };
+    let fabric =
+        LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link, fabric_links: 1 };
     let topology = fabric.build().expect("a good topology");
     let with = |seed, agent| {
         let mut config = config(topology.clone(), "dctcp", &[]);

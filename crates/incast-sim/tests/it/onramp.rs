@@ -289,7 +289,8 @@ fn only_the_class_that_has_it_is_held() {
 #[test]
 fn results_do_not_depend_on_threads() {
     let link = link(100, Time::from_us(1));
-    let leaf_spine = LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 4, host_link: link, fabric_link: link };
+    let leaf_spine =
+        LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 4, host_link: link, fabric_link: link, fabric_links: 1 };
     for law in LAWS {
         for topology in [leaf_spine.build().expect("a good topology"), parse(DIAMOND).expect("a good file")] {
             let scopes: &[_] = if law.name == "dctcp" { &["flow", "destination"] } else { &["flow"] };
@@ -328,7 +329,7 @@ proptest! {
     ) {
         let delay = Time::from_us(delay);
         let (host_link, fabric_link) = (link(100, Time::from_us(1)), link(400, delay));
-        let topology = LeafSpine { leaves: 2, spines: 1, hosts_per_leaf: 17, host_link, fabric_link };
+        let topology = LeafSpine { leaves: 2, spines: 1, hosts_per_leaf: 17, host_link, fabric_link, fabric_links: 1 };
         let given: &[(&str, Raw)] = if law == "constant-window" { &[("window", text("600KB"))] } else { &[] };
         let mut config = config(topology.build().unwrap(), law, given);
         config.clocks = vec![HostClock::default(); 34];

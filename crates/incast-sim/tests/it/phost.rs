@@ -69,7 +69,8 @@ fn what_waits_in_the_receivers_queue_is_not_sent_again() {
 #[test]
 fn alone_a_flow_saturates_its_link() {
     let link = link(100, Time::from_us(1));
-    let fabric = LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link };
+    let fabric =
+        LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link, fabric_links: 1 };
     for scheduling in ["srpt", "round-robin"] {
         for bytes in [1, 700, u64::from(MTU), 100_000, 5_000_000] {
             let mut config = phost(fabric.build().expect("a good topology"), &[("scheduling", text(scheduling))]);
@@ -267,7 +268,8 @@ proptest! {
 #[test]
 fn spraying_changes_no_promise() {
     let link = link(100, Time::from_us(1));
-    let fabric = LeafSpine { leaves: 3, spines: 4, hosts_per_leaf: 4, host_link: link, fabric_link: link };
+    let fabric =
+        LeafSpine { leaves: 3, spines: 4, hosts_per_leaf: 4, host_link: link, fabric_link: link, fabric_links: 1 };
     let mut config = phost(fabric.build().expect("a good topology"), &[]);
     config.switch.load_balancing = LoadBalancing::Spray;
     config.flows = (1..12).map(|source| flow(source, 0, 500_000)).collect();

@@ -257,7 +257,9 @@ fn threads_change_nothing_under_any_reading() {
 /// KB.
 fn racks(given: &[(&str, Raw)]) -> f64 {
     let link = link(Time::from_us(2), 0.0);
-    let topology = LeafSpine { leaves: 4, spines: 2, hosts_per_leaf: 6, host_link: link, fabric_link: link }.build();
+    let topology =
+        LeafSpine { leaves: 4, spines: 2, hosts_per_leaf: 6, host_link: link, fabric_link: link, fabric_links: 1 }
+            .build();
     let mut config = setup(topology.expect("a good topology"), given);
     config.switch.load_balancing = LoadBalancing::Ecmp;
     config.flows = (0..600u32)

@@ -287,18 +287,33 @@ fn file() -> impl Strategy<Value = Topology> {
 
 fn fabric() -> impl Strategy<Value = Fabric> {
     let count = || 1u32..4;
+    let parallel = || prop_oneof![3 => Just(1u32), 1 => 2u32..4];
     prop_oneof![
         2 => (2u32..9, link()).prop_map(|(hosts, link)| SingleSwitch { hosts, link }.build()),
         2 => (1u32..5, 1u32..5, link(), link())
             .prop_map(|(left, right, host_link, bottleneck)| Dumbbell { left, right, host_link, bottleneck }.build()),
-        2 => (count(), count(), 2u32..4, link(), link()).prop_map(|(leaves, spines, hosts_per_leaf, host_link, fabric_link)| {
-            LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link }.build()
-        }),
+        2 => (count(), count(), 2u32..4, link(), link(), parallel()).prop_map(
+            |(leaves, spines, hosts_per_leaf, host_link, fabric_link, fabric_links)| {
+                LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link, fabric_links }.build()
+            }
+        ),
         1 => link().prop_map(|link| FatTree { k: 4, link }.build()),
-        1 => (count(), count(), count(), 1u32..5, 2u32..4, (link(), link(), link())).prop_map(
-            |(pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, (host_link, tor_agg_link, agg_core_link))| {
-                Clos3 { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, host_link, tor_agg_link, agg_core_link }
-                    .build()
+        1 => (count(), count(), count(), 1u32..5, 2u32..4, (link(), link(), link()), parallel(), parallel()).prop_map(
+            |(pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, links, tor_agg_links, agg_core_links)| {
+                let (host_link, tor_agg_link, agg_core_link) = links;
+                Clos3 {
+                    pods,
+                    tors_per_pod,
+                    aggs_per_pod,
+                    cores,
+                    hosts_per_tor,
+                    host_link,
+                    tor_agg_link,
+                    agg_core_link,
+                    tor_agg_links,
+                    agg_core_links,
+                }
+                .build()
             }
         ),
         1 => (2u32..5, count(), link(), link()).prop_map(|(switches, hosts_per_switch, host_link, fabric_link)| {

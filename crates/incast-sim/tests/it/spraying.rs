@@ -15,7 +15,8 @@ fn tree() -> Topology {
 
 fn leaves(spines: u32) -> Topology {
     let link = link(100, Time::from_us(1));
-    let fabric = LeafSpine { leaves: 2, spines, hosts_per_leaf: 4, host_link: link, fabric_link: link };
+    let fabric =
+        LeafSpine { leaves: 2, spines, hosts_per_leaf: 4, host_link: link, fabric_link: link, fabric_links: 1 };
     fabric.build().expect("a good topology")
 }
 

@@ -30,6 +30,8 @@ fn single_flows_take_what_they_take_in_hpccs_simulator() {
         host_link: link(100, Time::from_us(1)),
         tor_agg_link: link(400, Time::from_us(1)),
         agg_core_link: link(400, Time::from_us(1)),
+        tor_agg_links: 1,
+        agg_core_links: 1,
     };
     // 83 ns for 1,048 B at 100 Gbps and 20 ns at 400 Gbps; 4 ns and 1 ns for an acknowledgement.
     let near = 4_000 + 2 * (83 + 4);

@@ -23,7 +23,7 @@ pub struct Inputs<'a> {
     pub law: &'a str,
 }
 
-/// Makes a scenario and a trace of the files, and a topology where a scenario's keys cannot express it.
+/// Makes a scenario and a trace of the files.
 ///
 /// # Errors
 /// The first fault in any of them.
@@ -34,8 +34,8 @@ pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportErro
         Some(text) => Fabric::parse(text, &matrix)?,
         None => Fabric::usual(&matrix, inputs.matrix, &mut warnings)?,
     };
-    let (scenario, topology) = scenario::write(&matrix, &fabric, inputs, names);
-    Ok(Imported { scenario, topology, flows: write_flows(&matrix, inputs), warnings, notes: Vec::new() })
+    let scenario = scenario::write(&matrix, &fabric, inputs, names);
+    Ok(Imported { scenario, topology: None, flows: write_flows(&matrix, inputs), warnings, notes: Vec::new() })
 }
 
 /// The connections as a trace. `id` is for readers.

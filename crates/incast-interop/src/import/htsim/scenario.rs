@@ -21,7 +21,7 @@ const DROP_TAIL_PACKETS: u64 = 100;
 pub const NDP: &str = "ndp";
 
 /// Writes it; what comes back beside it is the topology file that it names, if there is one.
-pub fn write(matrix: &Matrix, fabric: &Fabric, inputs: &Inputs<'_>, names: &Names) -> (String, Option<String>) {
+pub fn write(matrix: &Matrix, fabric: &Fabric, inputs: &Inputs<'_>, names: &Names) -> String {
     let mut page = Page::default();
     let topology = inputs.topology.map(|text| format!(" and {}", text.name())).unwrap_or_default();
     page.line(format_args!("# Imported from {}{topology} of csg-htsim.", inputs.matrix.name()));
@@ -33,7 +33,7 @@ pub fn write(matrix: &Matrix, fabric: &Fabric, inputs: &Inputs<'_>, names: &Name
     page.text("drain", "10s", "the run ends when every connection has ended");
 
     page.table("[topology]");
-    let file = fabric.write(&mut page, &names.topology());
+    fabric.write(&mut page);
 
     let is_ndp = inputs.law == NDP;
     page.table("[switch]");
@@ -72,7 +72,7 @@ pub fn write(matrix: &Matrix, fabric: &Fabric, inputs: &Inputs<'_>, names: &Name
             page.key(key, value, from);
         }
     }
-    (page.finish(), file)
+    page.finish()
 }
 
 /// How the peer's packets choose their paths, as `switch.load_balancing`.

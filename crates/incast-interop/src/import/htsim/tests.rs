@@ -104,18 +104,10 @@ fn a_topology_file_becomes_the_kind_that_it_describes() {
 }
 
 #[test]
-fn parallel_links_are_a_file() {
+fn parallel_links_are_keys() {
     let imported = import_all(MATRIX, Some(BUNDLES), "ndp").expect("imported");
-    has(&imported, &["kind = \"file\"", "path = \"case.topology.txt\"  # Bundle: parallel links"]);
-    let file = imported.topology.expect("a file");
-    let built = incast_sim::topology::file::parse(&file).expect("a topology");
-    // 32 lower, 16 upper and 8 core switches with 8, 16 and 16 ports.
-    assert_eq!((built.hosts, built.switches(), built.cables.len()), (128, 56, 128 + 32 * 4 + 16 * 8));
-    let count = |line: &str| file.lines().filter(|other| *other == line).count();
-    assert_eq!(count("link tor4 agg2 100Gbps 1us"), 2);
-    // The upper switches of a pod have the cores of their own place.
-    assert_eq!((count("link agg2 core0 100Gbps 1us"), count("link agg2 core2 100Gbps 1us")), (2, 2));
-    assert_eq!((count("link agg2 core1 100Gbps 1us"), count("link agg3 core1 100Gbps 1us")), (0, 2));
+    has(&imported, &["kind = \"clos3\"", "tor_agg_links = 2  # Bundle", "agg_core_links = 2  # Bundle"]);
+    assert!(imported.topology.is_none());
 }
 
 #[test]
@@ -175,7 +167,6 @@ fn faults_of_a_topology_have_a_line() {
     assert!(error.message.contains("there is no `Tier 2`"), "{error}");
 }
 
-/// A file that would be very long is refused before it is written.
 #[test]
 fn huge_fabrics_are_refused() {
     let file = "Nodes 65534\nTiers 3\nPodsize 32767\nTier 0\nDownlink_speed_Gbps 1\nRadix_Down 32767\nRadix_Up 65534\n\
@@ -190,7 +181,7 @@ fn huge_fabrics_are_refused() {
 #[test]
 fn what_is_written_can_be_run() {
     for (law, marks) in [("ndp", false), ("dctcp", true), ("swift", false), ("credit", false)] {
-        for topology in [None, Some(CLOS), Some(LEAF_SPINE)] {
+        for topology in [None, Some(CLOS), Some(LEAF_SPINE), Some(BUNDLES)] {
             let imported = import_all(MATRIX, topology, law).expect("imported");
             assert_eq!(imported.scenario.contains("ecn ="), marks, "{law}");
             if law != "ndp" {

@@ -11,7 +11,7 @@ use crate::import::{
 use incast_lab::scenario::tree::nearest::nearest;
 use incast_sim::topology::{self, Clos3, FatTree, LeafSpine, TopologyError};
 use incast_units::{Rate, Time};
-use std::{collections::BTreeMap, fmt::Write, ops::RangeInclusive};
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use super::matrix::{MOST_NODES, Matrix};
 
@@ -218,32 +218,23 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Whether a scenario can have it only as a file.
-    fn needs_file(&self) -> bool {
-        matches!(self, Self::Tiers(tiers) if tiers.bundles.iter().any(|links| *links > 1))
-    }
-
     /// As our fabrics are made, to see that it can be.
     fn build(&self) -> Result<(), TopologyError> {
         let built = match self {
             Self::FatTree(k) => FatTree { k: *k, link: USUAL_LINK.ours() }.build(),
-            Self::Tiers(tiers) if self.needs_file() => {
-                tiers.check()?;
-                topology::file::parse(&tiers.file())
-            }
             Self::Tiers(tiers) => tiers.build(),
         };
         built.map(|_| ())
     }
 
-    /// Writes the keys of `[topology]`. What comes back is the file that they name, if there is one.
-    pub fn write(&self, page: &mut Page, file: &str) -> Option<String> {
+    /// Writes the keys of `[topology]`.
+    pub fn write(&self, page: &mut Page) {
         let tiers = match self {
             Self::FatTree(k) => {
                 page.text("kind", "fat-tree", "");
                 page.key("k", k, "the smallest that has so many hosts");
                 page.key("link", USUAL_LINK.written(), "what the peer has without a file");
-                return None;
+                return;
             }
             Self::Tiers(tiers) => tiers,
         };
@@ -252,13 +243,13 @@ impl Fabric {
                 "# The switches' latency is in the delays: half of it on each side, so that every path has all of it.",
             );
         }
-        if self.needs_file() {
-            page.text("kind", "file", "");
-            page.path(file, "Bundle: parallel links");
-            return Some(tiers.file());
-        }
         let links: Vec<String> = tiers.links.iter().map(|link| link.written()).collect();
         const LINK: &str = "Downlink_speed_Gbps, Downlink_Latency_ns";
+        let parallel = |page: &mut Page, key: &str, index: usize| {
+            if tiers.bundle(index) > 1 {
+                page.key(key, tiers.bundle(index), "Bundle");
+            }
+        };
         match (tiers.cores, &links[..]) {
             (Some(cores), [host, agg, core]) => {
                 page.text("kind", "clos3", "Tiers");
@@ -270,6 +261,8 @@ impl Fabric {
                 page.key("host_link", host, LINK);
                 page.key("tor_agg_link", agg, LINK);
                 page.key("agg_core_link", core, LINK);
+                parallel(page, "tor_agg_links", 0);
+                parallel(page, "agg_core_links", 1);
             }
             _ => {
                 page.text("kind", "leaf-spine", "Tiers");
@@ -278,9 +271,9 @@ impl Fabric {
                 page.key("hosts_per_leaf", tiers.hosts_per_tor, "Radix_Down");
                 page.key("host_link", links.first().map_or("", String::as_str), LINK);
                 page.key("fabric_link", links.get(1).map_or("", String::as_str), LINK);
+                parallel(page, "fabric_links", 0);
             }
         }
-        None
     }
 
     /// Bytes of each queue, if a file has them.
@@ -392,6 +385,8 @@ impl Tiers {
                 host_link: link(0),
                 tor_agg_link: link(1),
                 agg_core_link: link(2),
+                tor_agg_links: count(self.bundle(0)),
+                agg_core_links: count(self.bundle(1)),
             }
             .build(),
             None => LeafSpine {
@@ -400,70 +395,15 @@ impl Tiers {
                 hosts_per_leaf: count(self.hosts_per_tor),
                 host_link: link(0),
                 fabric_link: link(1),
+                fabric_links: count(self.bundle(0)),
             }
             .build(),
         }
     }
 
-    /// What has to be known before a file is written, which may be very long.
-    fn check(&self) -> Result<(), TopologyError> {
-        let (tors, aggs) = (self.pods * self.tors_per_pod, self.pods * self.aggs_per_pod);
-        let up = |index: usize, width: u64| width * self.bundles.get(index).copied().unwrap_or(1);
-        let cores = self.cores.unwrap_or(0);
-        let hosts = tors * self.hosts_per_tor;
-        let nodes = hosts + tors + aggs + cores;
-        let cables = hosts + tors * up(0, self.aggs_per_pod) + aggs * up(1, cores / self.aggs_per_pod.max(1));
-        for (key, count, most) in [("nodes", nodes, topology::MAX_NODES), ("links", cables, topology::MAX_CABLES)] {
-            if count > u64::from(most) {
-                let allowed = format!("at most {most}");
-                return Err(TopologyError::Value { key, found: count.to_string(), allowed });
-            }
-        }
-        Ok(())
-    }
-
-    /// Nodes and links one by one. As in the peer, the n-th switch of each pod's upper row is linked to every core
-    /// whose number is n modulo the row's length.
-    fn file(&self) -> String {
-        let tors = self.pods * self.tors_per_pod;
-        let aggs = self.pods * self.aggs_per_pod;
-        let mut text =
-            String::from("# Pods of tor and agg switches, core switches above them; parallel links are lines.\n");
-        let link = |index: usize| {
-            let link = self.links.get(index).copied().unwrap_or(USUAL_LINK);
-            format!("{} {}", link.rate, link.delay)
-        };
-        let parallel = |index: usize| self.bundles.get(index).copied().unwrap_or(1);
-        let mut add = |line: std::fmt::Arguments<'_>| {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "{line}");
-        };
-        let nodes = [("host h", tors * self.hosts_per_tor), ("switch tor", tors), ("switch agg", aggs)];
-        for (what, count) in nodes.into_iter().chain(self.cores.map(|cores| ("switch core", cores))) {
-            for number in 0..count {
-                add(format_args!("{what}{number}"));
-            }
-        }
-        for host in 0..tors * self.hosts_per_tor {
-            add(format_args!("link h{host} tor{} {}", host / self.hosts_per_tor, link(0)));
-        }
-        for tor in 0..tors {
-            let first = tor / self.tors_per_pod * self.aggs_per_pod;
-            for agg in first..first + self.aggs_per_pod {
-                for _ in 0..parallel(0) {
-                    add(format_args!("link tor{tor} agg{agg} {}", link(1)));
-                }
-            }
-        }
-        for agg in 0..aggs {
-            let place = agg % self.aggs_per_pod;
-            for core in (place..self.cores.unwrap_or(0)).step_by(self.aggs_per_pod as usize) {
-                for _ in 0..parallel(1) {
-                    add(format_args!("link agg{agg} core{core} {}", link(2)));
-                }
-            }
-        }
-        text
+    /// Parallel links between two switches of a tier above the lowest.
+    fn bundle(&self, index: usize) -> u64 {
+        self.bundles.get(index).copied().unwrap_or(1)
     }
 }
 

@@ -14,13 +14,18 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Host {
+    /// Where the defaults of the other keys come from, and with `"linux"` those of the laws that Linux has.
+    #[serde(skip_serializing_if = "HostProfile::is_standard")]
+    pub profile: HostProfile,
     /// Payload of a full packet, 64 to 9,216 bytes; headers come on top.
     pub mtu: Bytes,
-    /// Smallest retransmission timeout. 100 ms with `profile = "hpcc-lineage"`.
+    /// Smallest retransmission timeout. 100 ms with the scenario's `profile = "hpcc-lineage"`, 200 ms with the hosts'
+    /// `profile = "linux"`.
     pub rto_min: Time,
     /// One acknowledgement for so many packets. Marks, gaps and the last packet are acknowledged at once.
     pub ack_every: u32,
-    /// A coalesced acknowledgement waits no longer than this. Default: the base RTT.
+    /// A coalesced acknowledgement waits no longer than this. Default: the base RTT; with `profile = "linux"` 40 ms, or a
+    /// tick less than `rto_min`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Time>,
     /// So many packets at the start of each flow are acknowledged at once, whatever `ack_every` is. Linux does so with
@@ -75,6 +80,7 @@ pub struct Host {
 impl Default for Host {
     fn default() -> Self {
         Self {
+            profile: HostProfile::Standard,
             mtu: Bytes::new(4096),
             rto_min: DEFAULT_RTO_MIN,
             ack_every: 1,
@@ -96,6 +102,27 @@ impl Default for Host {
             frames: None,
             clock: Clock::default(),
         }
+    }
+}
+
+/// `profile` of `[host]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostProfile {
+    /// Hosts without the properties of an implementation: exact timers, open connections, an acknowledgement for each
+    /// packet.
+    #[default]
+    Standard,
+    /// Linux 6.1 to 6.18 as installed, with HZ = 1000: least timeout 200 ms, acknowledgements for two packets or after 40
+    /// ms, sixteen quick ones, DCTCP's echo, timers by the tick, a handshake, one reduction a recovery, over a round
+    /// trip, pacing as `fq` does it. DCTCP, CUBIC, BBR and Marimo start with ten segments and are as Linux's modules.
+    Linux,
+}
+
+impl HostProfile {
+    /// Whether it changes nothing.
+    pub fn is_standard(&self) -> bool {
+        *self == Self::Standard
     }
 }
 

@@ -1,12 +1,16 @@
 //! `profile` at the top of a scenario: defaults that are not ours.
 //!
+//! `[host]` has a `profile` of its own, which a scheme's `host` may have, too.
+//!
 //! Those of `host.frames` and of laws depend on the law: the resolution of schemes has them. Those of `[switch]` and
 //! `[wire]` are written into the document where it has no value.
 
+use super::host::Host;
 use crate::scenario::tree::{
     node::{Node, Value},
     place::Origin,
 };
+use incast_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +35,52 @@ pub const HPCC_LINEAGE: &str = "hpcc-lineage";
 pub const HPCC_PFC: &str = "{ kind = \"dynamic\", alpha = \"by-rate\", reserve = \"4KiB\", resume_offset = \"3KiB\", \
                             headroom = \"3 rate*delay\", frame = \"43B\", strict = false }";
 
+/// What `[host]` has by `profile = "linux"`, as TOML. docs/hosts.md has where in Linux each is.
+pub const LINUX: &[(&str, &str)] = &[
+    ("rto_min", "\"200ms\""),
+    ("ack_every", "2"),
+    ("quick_acks", "16"),
+    ("echo", "\"flag\""),
+    ("timer_tick", "\"1ms\""),
+    ("handshake", "true"),
+    ("lost_retransmission", "\"same-recovery\""),
+    ("pace_credit", "\"half-packet\""),
+    ("prr", "true"),
+];
+
+/// The keys that a table of `[host]` has otherwise than Linux.
+pub fn unlike_linux(host: &Host) -> Vec<&'static str> {
+    let own = toml::Table::try_from(host).unwrap_or_default();
+    let differs = |(key, linux): &&(&str, &str)| own.get(*key).is_some_and(|value| value.to_string() != *linux);
+    LINUX.iter().filter(differs).map(|(key, _)| *key).collect()
+}
+
+/// How long Linux holds an acknowledgement (`TCP_DELACK_MIN`); by `tcp_delack_max` less than the least timeout.
+const LINUX_ACK_DELAY: Time = Time::from_ms(40);
+
+/// Fills in what a table of `[host]` has by its own `profile`.
+pub fn fill_host(host: &mut Node) {
+    if host.text("profile") != Some("linux") {
+        return;
+    }
+    let Some(origin) = host.entries().iter().find(|entry| entry.key == "profile").map(|entry| entry.origin) else {
+        return;
+    };
+    for (key, value) in LINUX {
+        if let Ok(value) = Node::parse_value(value, origin) {
+            host.insert_default(key, value);
+        }
+    }
+    let time = |key: &str| host.text(key).and_then(|text| text.parse::<Time>().ok());
+    if let (Some(rto_min), Some(tick)) = (time("rto_min"), time("timer_tick")) {
+        let delay = LINUX_ACK_DELAY.min(rto_min.saturating_sub(tick).max(tick));
+        host.insert_default("ack_delay", Node { origin, value: Value::Text(delay.to_string()) });
+    }
+}
+
 /// Fills in the profile's values of `[switch]`, `[wire]` and `[host]`; errors in them point to the line of the profile.
 pub fn fill(root: &mut Node) {
+    root.get_mut("host").into_iter().for_each(fill_host);
     let Some(profile) = root.entries().iter().find(|entry| entry.key == "profile") else { return };
     if !matches!(&profile.node.value, Value::Text(name) if name == HPCC_LINEAGE) {
         return;
@@ -74,6 +122,18 @@ mod tests {
         let mut root = Node::parse(text).expect("TOML");
         fill(&mut root);
         root
+    }
+
+    #[test]
+    fn linux_holds_acknowledgements_for_less_than_the_timeout() {
+        let of =
+            |keys: &str| filled(&format!("[host]\nprofile = \"linux\"\n{keys}")).get("host").cloned().expect("a table");
+        let usual = of("");
+        assert_eq!((usual.text("rto_min"), usual.text("ack_delay")), (Some("200ms"), Some("40ms")));
+        assert_eq!(of("rto_min = \"5ms\"").text("ack_delay"), Some("4ms"));
+        assert_eq!(of("rto_min = \"1ms\"").text("ack_delay"), Some("1ms"));
+        assert_eq!(of("ack_delay = \"7us\"\necho = \"counts\"").text("ack_delay"), Some("7us"));
+        assert_eq!(filled("[host]\nprofile = \"standard\"").get("host").map(|host| host.entries().len()), Some(1));
     }
 
     #[test]

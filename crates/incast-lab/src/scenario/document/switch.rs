@@ -4,7 +4,9 @@ use super::{
     named::Agent,
     optional::{Optional, Part},
 };
-use incast_sim::config::{Alpha, Credits, Ecn, Headroom, MarkAt, NotEct, Scheduling, Size, Ties, Trim, also, also_off};
+use incast_sim::config::{
+    Alpha, Chip, Credits, Ecn, Headroom, MarkAt, NotEct, Scheduling, Size, Ties, Trim, also, also_off,
+};
 use incast_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Switch {
+    /// The switches' chip: its buffer is that of `buffer` where that has no size, and its ports cannot be faster together
+    /// than it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chip: Option<Chip>,
     /// Buffer: `{ total = "4MB", alpha = 1.0 }` shared with dynamic thresholds, `{ per_port = "86KB" }`, or
     /// `{ per_port_packets = 57 }`. With `trim` it may be left out: then the limits of the queues are all there is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,6 +77,9 @@ pub struct Override {
     /// Which switches: a pattern on their names such as `"spine*"`; `"edge"` for those with hosts, `"fabric"` for those
     /// without.
     pub at: String,
+    /// See `switch.chip`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chip: Option<Chip>,
     /// Keys of `switch.buffer`; with another kind of buffer none of its keys are as elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
@@ -116,6 +125,7 @@ pub struct OwnPfc {
 impl Default for Switch {
     fn default() -> Self {
         Self {
+            chip: None,
             buffer: None,
             ecn: Ecn::Off,
             ecn_at: MarkAt::Enqueue,
@@ -238,7 +248,8 @@ macro_rules! pfc {
         pub struct $name {
             $($own)*
             /// Buffer of each port and lossless priority for what still arrives when a pause was decided on:
-            /// `"computed"`, a size, or a multiple of the cable's rate and delay such as `"3 rate*delay"`.
+            /// `"computed"`, a size, a multiple of the cable's rate and delay such as `"3 rate*delay"`, or the name of a
+            /// chip for what its vendor ships or computes.
             #[serde(default)]
             pub headroom: Headroom,
             /// Lossless priorities. Default: all.

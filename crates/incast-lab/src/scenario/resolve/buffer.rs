@@ -1,19 +1,32 @@
 //! `switch.buffer` to the simulator's configuration.
 
 use super::group::Group;
-use crate::scenario::document::switch::Switch;
+use crate::scenario::document::switch::{Buffer as SwitchBuffer, Switch};
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_sim::config::Buffer;
+use incast_units::Bytes;
 
 /// Checks and converts; a full packet has `wire_mtu` bytes.
 pub fn resolve(switch: &Switch, group: &Group<'_>, wire_mtu: u32) -> Result<Buffer, Problem> {
     let at = |key: &str, problem: Problem| problem.at(&keys!["switch", "buffer", key]);
-    let Some(buffer) = &switch.buffer else {
+    if let Some(chip) = switch.chip
+        && let Some((node, sum)) = group.fastest().filter(|(_, sum)| *sum > chip.rate())
+    {
+        let name = &group.topology.names[node as usize];
+        let allowed = format!("a chip of {sum} or more, or fewer links");
+        let found = format!("{chip} of {}, and the ports of {name} have {sum} together", chip.rate());
+        return Err(Problem::value(found, allowed).at(&keys!["switch", "chip"]));
+    }
+    let chips = switch.chip.map(|_| SwitchBuffer::default());
+    let Some(buffer) = switch.buffer.as_ref().or(chips.as_ref()) else {
         if switch.trim.0.is_some() || switch.credits.0.is_some() {
             return Ok(Buffer::Unlimited);
         }
         return Err(Problem {
-            allowed: Some("{ total = \"4MB\" }, { per_port = \"86KB\" } or { per_port_packets = 57 }".into()),
+            allowed: Some(
+                "{ total = \"4MB\" }, { per_port = \"86KB\" } or { per_port_packets = 57 }, or a `chip` such as \"tomahawk4\""
+                    .into(),
+            ),
             ..Problem::new("the key `buffer` is missing")
         }
         .under("switch"));
@@ -26,14 +39,17 @@ pub fn resolve(switch: &Switch, group: &Group<'_>, wire_mtu: u32) -> Result<Buff
             Ok(bytes)
         }
     };
-    if buffer.total.is_none() {
+    let has_size = buffer.total.is_some() || buffer.per_port.is_some() || buffer.per_port_packets.is_some();
+    let of_chip = switch.chip.filter(|_| !has_size).map(|chip| Bytes::new(chip.pool()));
+    let total = buffer.total.or(of_chip);
+    if total.is_none() {
         for (key, given) in [("alpha", buffer.alpha.is_some()), ("reserve", buffer.reserve.is_some())] {
             if given {
                 return Err(at(key, Problem::new("only a buffer of `total` bytes has this key")));
             }
         }
     }
-    match (buffer.total, buffer.per_port, buffer.per_port_packets) {
+    match (total, buffer.per_port, buffer.per_port_packets) {
         (Some(total), None, None) => {
             let total = room("total", total.get())?;
             let alpha = buffer.alpha();

@@ -20,6 +20,15 @@ impl Group<'_> {
         self.nodes.iter().map(|node| self.ports.of(*node).len() as u64).max().unwrap_or(0)
     }
 
+    /// The switch whose ports have the highest sum of rates, and that sum.
+    pub fn fastest(&self) -> Option<(u32, Rate)> {
+        let rate = |node: u32| self.ports.of(node).iter().map(|end| self.topology.cables[end.cable as usize].link.rate);
+        let sum = |node: u32| rate(node).fold(0u64, |sum, rate| sum.saturating_add(rate.bps()));
+        let fastest =
+            self.nodes.iter().map(|node| (*node, sum(*node))).max_by_key(|(node, sum)| (*sum, u32::MAX - node));
+        fastest.map(|(node, sum)| (node, Rate::from_bps(sum)))
+    }
+
     /// The rates of all their ports, each as often as there are such ports.
     pub fn rates(&self) -> impl Iterator<Item = Rate> {
         let ports = self.nodes.iter().flat_map(|node| self.ports.of(*node));

@@ -68,6 +68,7 @@ pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
         ConfigError::Lossy { switch, shortage } => {
             let strict = "; with strict = false what finds no room is dropped and counted";
             let (path, strict) = match shortage {
+                Shortage::Unknown { .. } => (keys!["switch", "pfc", "headroom"].to_vec(), ""),
                 Shortage::Headroom { .. } => (keys!["switch", "pfc", "headroom"].to_vec(), strict),
                 Shortage::Buffer { .. } => (keys!["switch", "pfc"].to_vec(), strict),
                 Shortage::Port { .. } => (keys!["switch", "pfc"].to_vec(), ""),

@@ -4,8 +4,8 @@ use super::{
     super::{
         document::{
             Document,
-            host::Host,
-            profile::{HPCC_LINEAGE, Profile},
+            host::{Host, HostProfile},
+            profile::{self, HPCC_LINEAGE, Profile},
             scheme::{self as document, Scheme},
             switch::Switch,
         },
@@ -65,7 +65,14 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let at = |problem: Problem| problem.at(&keys!["scheme", index]);
     // Faults in a merged table are looked up in the merged table, where every value still has its own place.
     let merged = |key: &str| merge(context.root.get(key), written.and_then(|scheme| scheme.get(key)));
-    let (switch_node, host_node) = (merged("switch"), merged("host"));
+    let (switch_node, mut host_node) = (merged("switch"), merged("host"));
+    if context.document.host.profile == HostProfile::Linux && host_node.text("profile") == Some("standard") {
+        let problem = Problem::new(
+            "[host] has `profile = \"linux\"`, whose values a scheme cannot take back; allowed is to leave it out there, and give it to the schemes that have it",
+        );
+        return Err(at(problem.at(&keys!["host", "profile"])));
+    }
+    profile::fill_host(&mut host_node);
     let place = |problem: Problem| {
         let found = match problem.path.first() {
             Some(Step::Key(key)) if key == "switch" => switch_node.origin_of(&problem.path[1..]),
@@ -222,9 +229,14 @@ fn class_config(
     {
         given.push(("profile".to_owned(), Raw::Text(HPCC_LINEAGE.to_owned())));
     }
-    files.read_parameters(info.parameters, &mut given)?;
     let format = frames::format(info, context.document.profile, host.frames.as_ref())?;
     let path = files.path(context.topology, mtu, host.rto_min, &format, wire.gap);
+    if host.profile == HostProfile::Linux {
+        let missing = |key: &str| given.iter().all(|(other, _)| other != key);
+        let linux: Vec<_> = LawParameters::linux(law, &path).into_iter().filter(|(key, _)| missing(key)).collect();
+        given.extend(linux.into_iter().map(|(key, raw)| (key.to_owned(), raw)));
+    }
+    files.read_parameters(info.parameters, &mut given)?;
     let resolved = |rate, given: &[(String, Raw)]| match LawParameters::resolve(law, &Path { rate, ..path }, given) {
         Some(Ok(resolved)) => Ok(resolved),
         Some(Err(error)) => {
@@ -412,24 +424,12 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         warnings.extend(agent::idle(context.topology, scheme));
         warnings.extend(trim::warnings(scheme));
         warnings.extend(lossy(context, scheme));
-        warnings.extend(without_effect(scheme, written));
+        warnings.extend(priorities_without_effect(scheme, written));
         warnings.extend(receiver_driven(scheme));
         warnings.extend(reordered(context, scheme));
         warnings.extend(underlay::warnings(context.topology, scheme, written));
+        warnings.extend(hosts_without_effect(scheme));
         let host = &scheme.merged.1;
-        if host.ack_delay.is_some() && host.ack_every == 1 {
-            warnings
-                .push(format!("scheme {name}: host.ack_delay has no effect, as every packet is acknowledged at once"));
-        }
-        let at_once = [("host.quick_acks", host.quick_acks > 0), ("host.echo", host.echo != Echo::Counts)];
-        for (key, _) in at_once.iter().filter(|(_, given)| *given && host.ack_every == 1) {
-            warnings.push(format!("scheme {name}: {key} has no effect, as every packet is acknowledged at once"));
-        }
-        if host.handshake && scheme.classes.iter().all(|class| class.scheduler.is_some()) {
-            warnings.push(format!(
-                "scheme {name}: host.handshake has no effect, as connections of receiver-driven laws are open from the start"
-            ));
-        }
         if scheme.classes.iter().all(|class| class.law.transport().notification_interval.is_none()) {
             let of_switches = scheme.switch.agent.effects().notifies != CnpContent::Nothing;
             if written.notification_priority.is_some() && !of_switches {
@@ -484,35 +484,46 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
     warnings
 }
 
-/// What is given for packets' acknowledgements where flows are acknowledged as a whole, and for priorities that a law
-/// assigns itself.
-fn without_effect(scheme: &Resolved, written: &Scheme) -> Vec<String> {
-    let name = &scheme.name;
-    let mut warnings = Vec::new();
-    let host = &scheme.merged.1;
+/// What is given for hosts and does nothing there. What a profile gives is not said.
+fn hosts_without_effect(scheme: &Resolved) -> Vec<String> {
+    let (name, host) = (&scheme.name, &scheme.merged.1);
+    if !host.profile.is_standard() {
+        return Vec::new();
+    }
     let by_flows = !scheme.classes.is_empty()
         && scheme.classes.iter().all(|class| class.law.transport().acknowledges == Acknowledges::Flows);
-    if by_flows {
-        let given = [
-            ("host.recovery", host.recovery.is_some()),
-            ("host.prr", host.prr),
-            ("host.ack_every", host.ack_every > 1),
-            ("host.ack_delay", host.ack_delay.is_some() && host.ack_every > 1),
-        ];
-        for (key, _) in given.iter().filter(|(_, given)| *given) {
-            warnings.push(format!("scheme {name}: {key} has no effect, as its receivers acknowledge whole flows and request what is missing"));
-        }
-    }
-    let in_any_order = |class: &ClassConfig| class.law.transport().in_any_order;
-    if !by_flows && host.recovery == Some(Recovery::RackTlp) && scheme.classes.iter().all(in_any_order) {
-        warnings.push(format!(
-            "scheme {name}: host.recovery = \"rack-tlp\" has no effect, as its packets may arrive in any order"
-        ));
-    }
+    let of_flows = "its receivers acknowledge whole flows and request what is missing";
     let paces = |class: &ClassConfig| class.law.start(&scheme.path, Time::ZERO, 0).pacing_rate().is_some();
-    if !by_flows && host.prr && scheme.classes.iter().all(paces) {
-        warnings.push(format!("scheme {name}: host.prr has no effect, as its laws pace"));
-    }
+    let in_any_order = |class: &ClassConfig| class.law.transport().in_any_order;
+    let at_once = "every packet is acknowledged at once";
+    let all = [
+        ("host.recovery", by_flows && host.recovery.is_some(), of_flows),
+        ("host.prr", by_flows && host.prr, of_flows),
+        ("host.ack_every", by_flows && host.ack_every > 1, of_flows),
+        ("host.ack_delay", by_flows && host.ack_delay.is_some() && host.ack_every > 1, of_flows),
+        ("host.prr", !by_flows && host.prr && scheme.classes.iter().all(paces), "its laws pace"),
+        (
+            "host.recovery = \"rack-tlp\"",
+            !by_flows && host.recovery == Some(Recovery::RackTlp) && scheme.classes.iter().all(in_any_order),
+            "its packets may arrive in any order",
+        ),
+        ("host.ack_delay", host.ack_delay.is_some() && host.ack_every == 1, at_once),
+        ("host.quick_acks", host.quick_acks > 0 && host.ack_every == 1, at_once),
+        ("host.echo", host.echo != Echo::Counts && host.ack_every == 1, at_once),
+        (
+            "host.handshake",
+            host.handshake && scheme.classes.iter().all(|class| class.scheduler.is_some()),
+            "connections of receiver-driven laws are open from the start",
+        ),
+    ];
+    let void = all.into_iter().filter(|(_, is_void, _)| *is_void);
+    void.map(|(key, _, why)| format!("scheme {name}: {key} has no effect, as {why}")).collect()
+}
+
+/// Priorities that are given and do nothing, as a law assigns them itself.
+fn priorities_without_effect(scheme: &Resolved, written: &Scheme) -> Vec<String> {
+    let name = &scheme.name;
+    let mut warnings = Vec::new();
     for class in scheme.classes.iter().filter(|class| class.law.capabilities().priorities) {
         let refinement = written.by_class.iter().find(|(other, _)| *other == class.name);
         let own = refinement.and_then(|(_, refinement)| refinement.priority);

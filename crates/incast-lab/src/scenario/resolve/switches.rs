@@ -112,7 +112,7 @@ fn check_used(common: &Switch, matching: &[(u32, Vec<usize>)]) -> Result<(), Pro
         let here = |what: &str| Problem::new(what).at(&keys!["switch", "override", index]);
         let keys = given(table);
         if keys.is_empty() {
-            return Err(here("nothing is given besides `at`: buffer, ecn, ecn_at, not_ect or pfc"));
+            return Err(here("nothing is given besides `at`: chip, buffer, ecn, ecn_at, not_ect or pfc"));
         }
         let again = |tables: &[usize], key: &Key| {
             tables.iter().any(|other| *other > index && given(&common.overrides[*other]).contains(key))
@@ -139,6 +139,7 @@ fn given(table: &Table) -> Vec<Key> {
     let Buffer { total, alpha, reserve, per_port, per_port_packets } = table.buffer.clone().unwrap_or_default();
     let pfc = table.pfc.clone().unwrap_or_default();
     let all = [
+        (Key("chip", ""), table.chip.is_some()),
         (Key("buffer", ""), total.is_some() || per_port.is_some() || per_port_packets.is_some()),
         (Key("buffer", "alpha"), alpha.is_some()),
         (Key("buffer", "reserve"), reserve.is_some()),
@@ -157,6 +158,13 @@ fn given(table: &Table) -> Vec<Key> {
 
 /// Puts what a table gives in place of what is there.
 fn change(switch: &mut Switch, table: &Table) -> Result<(), Problem> {
+    if let Some(chip) = table.chip {
+        switch.chip = Some(chip);
+        // Its own buffer, unless the table gives another.
+        if let Some(buffer) = &mut switch.buffer {
+            *buffer = Buffer { total: None, per_port: None, per_port_packets: None, ..buffer.clone() };
+        }
+    }
     if let Some(own) = &table.buffer {
         let before = switch.buffer.take().unwrap_or_default();
         switch.buffer = Some(joined(before, own));

@@ -139,3 +139,48 @@ fn marks_that_cannot_come_are_named_at_their_switches() {
     let some = warnings(&format!("not_ect = \"drop\"\noverride = [{{ at = \"spine*\", {marks} }}]\n"));
     assert!(!some.contains("switch.not_ect has no effect") && !some.contains("switch.ecn is off"), "{some}");
 }
+
+#[test]
+fn a_chip_gives_its_buffer_and_has_as_many_ports_as_it_has() {
+    let chips = config("chip = \"tomahawk5\"\noverride = [{ at = \"spine0\", chip = \"tomahawk\" }]\n");
+    // What is given as the buffer counts.
+    assert_eq!(chips.at(35).buffer, Buffer::Shared { total: 4_000_000, alpha: (1, 1), reserve: 0 });
+    assert_eq!(chips.at(36).buffer, Buffer::Shared { total: 15_982_720, alpha: (1, 1), reserve: 0 });
+    let alone = |keys: &str| parse(&GOOD.replacen("buffer = { total = \"4MB\", alpha = 1.0 }", keys, 1));
+    let scenario = alone("chip = \"spectrum-4\"\nbuffer = { alpha = 2.0 }").unwrap_or_else(|error| panic!("{error}"));
+    assert!(scenario.effective_toml().contains("total = \"158229.504KB\""), "{}", scenario.effective_toml());
+    let config = scenario.runs()[0].config(1).expect("a config").switch;
+    assert_eq!(config.buffer, Buffer::Shared { total: 158_229_504, alpha: (2, 1), reserve: 0 });
+    for (keys, expected) in [
+        ("chip = \"tomahawk9\"", "unknown variant `tomahawk9`"),
+        ("", "or a `chip` such as"),
+        ("chip = \"tomahawk4\"\nbuffer = { per_port = \"1MB\", alpha = 1.0 }", "only a buffer of `total` bytes"),
+    ] {
+        let error = alone(keys).expect_err(keys).to_string();
+        assert!(error.contains(expected), "{keys}: {error}");
+    }
+    let fast = GOOD
+        .replacen("buffer = { total = \"4MB\", alpha = 1.0 }", "chip = \"trident2\"", 1)
+        .replace("\"100Gbps\"", "\"400Gbps\"");
+    let error = parse(&fast).expect_err("too fast").to_string();
+    assert!(error.contains("trident2 of 1280Gbps, and the ports of leaf0 have"), "{error}");
+}
+
+#[test]
+fn headroom_is_that_of_a_chip() {
+    let dynamic = |headroom: &str| {
+        with(&format!(
+            "pfc = {{ kind = \"dynamic\", alpha = 1.0, lossless = [0], headroom = \"{headroom}\", strict = false }}\n"
+        ))
+    };
+    let scenario = parse(&dynamic("tomahawk4")).unwrap_or_else(|error| panic!("{error}"));
+    let lines = scenario.runs()[0].describe_pfc().join("\n");
+    assert!(lines.contains("headroom 240538 B"), "{lines}");
+    let error = parse(&dynamic("tomahawk4").replace("\"100Gbps\"", "\"25Gbps\"")).expect_err("no row").to_string();
+    assert!(
+        error.contains("no headroom is shipped for ports of 25Gbps, allowed is 100Gbps, 400Gbps, or a size"),
+        "{error}"
+    );
+    assert!(parse(&dynamic("spectrum-4").replace("\"100Gbps\"", "\"25Gbps\"")).is_ok());
+    assert!(parse(&dynamic("tomahawk9")).is_err());
+}
