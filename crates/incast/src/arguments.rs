@@ -224,8 +224,14 @@ pub struct Config {
 pub enum Target {
     /// A switch that runs SONiC: tables of CONFIG_DB, to be merged by `config load`
     Sonic,
+    /// A switch that runs Arista EOS: ECN, flow control and the order of queues; not tried on a device
+    Eos,
+    /// A switch that runs Cisco NX-OS: the same
+    Nxos,
     /// A Linux host: sysctl, routes, links
     Linux,
+    /// A host with NVIDIA NICs: DCQCN and flow control; not tried on a device
+    Mlnx,
 }
 
 /// Arguments of `plan`.

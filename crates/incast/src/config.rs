@@ -7,7 +7,7 @@ use crate::{
     plan::Choice,
 };
 use incast_interop::device::{
-    Refused, Wanted, Written, linux,
+    Device, Refused, Wanted, Written, eos, linux, mlnx, nxos,
     ports::{self, Port},
     rounded, sonic, switch,
 };
@@ -78,14 +78,27 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
     };
     let (_, run) = choice.choose("configuring")?;
     let wanted = Wanted::of(&run)?;
-    let written = match arguments.target {
-        Target::Linux => {
+    let device = match arguments.target {
+        Target::Sonic => Device::Sonic,
+        Target::Eos => Device::Eos,
+        Target::Nxos => Device::Nxos,
+        Target::Linux => Device::Linux,
+        Target::Mlnx => Device::Mlnx,
+    };
+    let written = match device {
+        Device::Mlnx => {
+            if arguments.switch.is_some() || !arguments.ports.is_empty() {
+                return Err(refuse("--switch and --ports are about switches: not with --for mlnx".into()));
+            }
+            mlnx::write(&wanted, &arguments.queues)?
+        }
+        Device::Linux => {
             if arguments.switch.is_some() || !arguments.ports.is_empty() || !arguments.queues.is_empty() {
                 return Err(refuse("--switch, --ports and --queues are about switches: not with --for linux".into()));
             }
             linux::write(&wanted)?
         }
-        Target::Sonic => {
+        Device::Sonic | Device::Eos | Device::Nxos => {
             let kind = switch::kind_of(&wanted, arguments.switch.as_deref())?;
             if arguments.ports.is_empty() {
                 let counts: Vec<String> =
@@ -97,8 +110,12 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
                 )));
             }
             let ports = device_ports(&arguments.ports).map_err(|what| refuse(format!("--ports: {what}")))?;
-            let classes = ports::classes(&kind, &arguments.queues).map_err(refuse)?;
-            sonic::write(&wanted, &kind, &ports, &classes)?
+            let classes = switch::classes(&kind, &arguments.queues).map_err(refuse)?;
+            match device {
+                Device::Eos => eos::write(&wanted, &kind, &ports, &classes)?,
+                Device::Nxos => nxos::write(&wanted, &kind, &ports, &classes)?,
+                _ => sonic::write(&wanted, &kind, &ports, &classes)?,
+            }
         }
     };
     let mut files: Vec<(PathBuf, String)> = Vec::new();
@@ -106,7 +123,7 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
         files.extend(written.files.iter().map(|(name, text)| (folder.join(name), text.clone())));
     }
     if let Some(path) = &arguments.as_rounded {
-        files.push((path.clone(), as_rounded(&run, &wanted)));
+        files.push((path.clone(), as_rounded(&run, &wanted, device)));
     }
     save(&files, arguments)?;
     if arguments.out.is_none() {
@@ -142,9 +159,9 @@ fn device_ports(given: &[String]) -> Result<Vec<Port>, String> {
     Ok(all)
 }
 
-fn as_rounded(run: &Run, wanted: &Wanted) -> String {
+fn as_rounded(run: &Run, wanted: &Wanted, device: Device) -> String {
     // A table of texts and finite numbers is always TOML.
-    toml::to_string(&rounded::scenario(run, wanted)).unwrap_or_default()
+    toml::to_string(&rounded::scenario(run, wanted, device)).unwrap_or_default()
 }
 
 /// Writes all files or none: what cannot be written is found before the first is.

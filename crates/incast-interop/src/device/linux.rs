@@ -383,7 +383,7 @@ fn remarks(wanted: &Wanted, class: &ClassConfig, congestion: &str, notes: &mut V
     differs("pace_credit", !matches!(host.pace_credit, incast_sim::config::PaceCredit::HalfPacket));
     if !others.is_empty() {
         notes.push(format!(
-            "the scenario's hosts are not Linux's in host.{}: docs/hosts.md (A Linux host) says what Linux does, scenarios/hosts have it",
+            "the scenario's hosts are not Linux's in host.{}: host.profile = \"linux\" simulates what Linux does",
             others.join(", host.")
         ));
     }

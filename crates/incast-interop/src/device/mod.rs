@@ -1,11 +1,16 @@
 //! Configuration of real switches and hosts: what a scheme needs of them, as text that they take.
 //!
-//! - [`sonic`]: tables of CONFIG_DB for one switch. [`linux`]: sysctl, routes, links and modules of a host.
+//! - [`sonic`]: tables of CONFIG_DB for one switch. [`eos`], [`nxos`]: commands for one switch.
+//! - [`linux`]: sysctl, routes, links and modules of a host. [`mlnx`]: DCQCN and flow control of NVIDIA's NICs.
 //! - [`rounded`]: the scenario with the values that a device takes, so that what is applied is what was simulated.
 
 pub mod database;
+pub mod eos;
 pub mod linux;
+pub mod mlnx;
+pub mod nxos;
 pub mod ports;
+mod queues;
 pub mod rounded;
 pub mod rounding;
 pub mod sonic;
@@ -16,6 +21,21 @@ use incast_lab::scenario::{Run, ScenarioError};
 use incast_sim::Config;
 use std::fmt;
 use thiserror::Error;
+
+/// For whom text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// [`sonic`].
+    Sonic,
+    /// [`eos`].
+    Eos,
+    /// [`nxos`].
+    Nxos,
+    /// [`linux`].
+    Linux,
+    /// [`mlnx`].
+    Mlnx,
+}
 
 /// What a scheme runs with, at one grid point.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
-//! The ports of a device, and which queue is whose.
+//! The ports of a device, and its queues.
 
-use super::switch::Switch;
 use incast_units::Rate;
 use serde_json::Value;
 use std::str::FromStr;
@@ -27,7 +26,7 @@ impl FromStr for Port {
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= 128 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    !name.is_empty() && name.len() <= 128 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
 }
 
 /// The ports that a CONFIG_DB has, by its table PORT.
@@ -44,7 +43,7 @@ pub fn of_database(text: &str) -> Result<Vec<Port>, String> {
         let speed = speed.filter(|speed| (1..=10_000_000).contains(speed));
         let speed = speed.ok_or_else(|| format!("PORT|{name}: `speed` is missing, or no number of Mbit/s"))?;
         if !is_name(name) {
-            return Err(format!("PORT|{name}: allowed are letters, digits, -, _ and ."));
+            return Err(format!("PORT|{name}: allowed are letters, digits, -, _, . and /"));
         }
         ports.push(Port { name: name.clone(), rate: Rate::from_bps(speed * 1_000_000) });
     }
@@ -82,56 +81,9 @@ impl FromStr for Class {
     }
 }
 
-/// The classes of a switch's priorities, the highest first: as given, or priority p is queue 7 − p with the class selector
-/// of that number as DSCP (RFC 2474). A single priority has all packets, in queue 0, or in 3 where it is lossless.
-///
-/// # Errors
-/// A priority that is not in use, one that lacks, or a queue or DSCP that is given twice.
-pub fn classes(switch: &Switch, given: &[Class]) -> Result<Vec<Class>, String> {
-    let mut classes = match switch.priorities[..] {
-        _ if !given.is_empty() => given.to_vec(),
-        [priority] => vec![Class { priority, tc: if switch.lossless == 0 { 0 } else { 3 }, dscp: None }],
-        ref all => all.iter().map(|p| Class { priority: *p, tc: 7 - p, dscp: Some(8 * (7 - p)) }).collect(),
-    };
-    classes.sort_by_key(|class| class.priority);
-    let priorities: Vec<u8> = classes.iter().map(|class| class.priority).collect();
-    if priorities != switch.priorities {
-        let used: Vec<String> = switch.priorities.iter().map(u8::to_string).collect();
-        return Err(format!("--queues: each priority that the scheme uses is given once: {}", used.join(", ")));
-    }
-    for (index, class) in classes.iter().enumerate() {
-        if classes[..index].iter().any(|other| other.tc == class.tc || other.dscp == class.dscp) {
-            return Err(format!("--queues: queue {} or its DSCP is given twice", class.tc));
-        }
-    }
-    let is_lossless = |class: &Class| switch.lossless & 1 << class.priority != 0;
-    let apart = classes.last().is_some_and(|class| is_lossless(class) && class.dscp.is_some());
-    if classes.iter().any(|class| class.tc == 0 && (apart || is_lossless(class))) {
-        return Err(
-            "--queues: queue 0 and its priority group are for what is not lossless, and for what is in no class".into(),
-        );
-    }
-    // Queues that are strict go in the order of their numbers, before those that take turns.
-    let strict = switch.own.scheduler.dwrr().map_or(8, |dwrr| dwrr.strict);
-    let above = classes.iter().filter(|class| class.priority < strict);
-    if above
-        .flat_map(|above| classes.iter().map(move |other| (above, other)))
-        .any(|(above, other)| above.priority < other.priority && above.tc < other.tc)
-    {
-        return Err("--queues: a higher strict priority of the scenario (0 is the highest) needs a higher queue".into());
-    }
-    Ok(classes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incast_sim::config::SwitchConfig;
-
-    fn switch(priorities: &[u8], lossless: u8) -> Switch {
-        let (names, ports) = (vec!["s0".into()], Vec::new());
-        Switch { names, own: SwitchConfig::plain(), ports, priorities: priorities.to_vec(), lossless }
-    }
 
     #[test]
     fn ports_are_typed_or_read() {
@@ -147,30 +99,6 @@ mod tests {
             ["", "{}", r#"{"PORT": {}}"#, r#"{"PORT": {"a": {}}}"#, r#"{"PORT": {"a": {"speed": "fast"}}}"#, "[1]"]
         {
             assert!(of_database(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn priorities_have_queues_of_their_own() {
-        let class = |priority, tc, dscp| Class { priority, tc, dscp };
-        assert_eq!(classes(&switch(&[2], 0), &[]), Ok(vec![class(2, 0, None)]));
-        assert_eq!(classes(&switch(&[0], 1), &[]), Ok(vec![class(0, 3, None)]));
-        assert_eq!(classes(&switch(&[0, 1], 0), &[]), Ok(vec![class(0, 7, Some(56)), class(1, 6, Some(48))]));
-        let given = |texts: &[&str]| texts.iter().map(|text| text.parse().expect("a class")).collect::<Vec<Class>>();
-        let good = classes(&switch(&[0, 1], 2), &given(&["1=3:26", "0=6:48"]));
-        assert_eq!(good, Ok(vec![class(0, 6, Some(48)), class(1, 3, Some(26))]));
-        for (wrong, expected) in [
-            (given(&["1=3:26"]), "each priority that the scheme uses is given once: 0, 1"),
-            (given(&["1=3:26", "0=3:48"]), "given twice"),
-            (given(&["1=3:26", "0=6:26"]), "given twice"),
-            (given(&["1=6:26", "0=3:48"]), "needs a higher queue"),
-            (given(&["1=0:0", "0=3:48"]), "queue 0 and its priority group"),
-        ] {
-            let found = classes(&switch(&[0, 1], 2), &wrong).expect_err("refused");
-            assert!(found.contains(expected), "{found}");
-        }
-        for wrong in ["1", "1=3", "8=3:26", "1=8:26", "1=3:64", "a=b:c"] {
-            assert!(wrong.parse::<Class>().is_err(), "{wrong}");
         }
     }
 }

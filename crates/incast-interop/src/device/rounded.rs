@@ -1,12 +1,12 @@
 //! A scenario with the values that devices take.
 
 use super::{
-    Wanted,
+    Device, Wanted,
     linux::{Parameter, microseconds, parameters, segments},
-    rounding,
+    mlnx, nxos, queues, rounding,
 };
 use incast_cc::marking::Marking;
-use incast_lab::scenario::Run;
+use incast_lab::scenario::{Run, toml_value};
 use incast_sim::{
     base_rtt,
     config::{ClassConfig, Ecn, RedAtRate, Size},
@@ -15,18 +15,19 @@ use incast_units::{Bytes, Rate, Time};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
-/// The run's scenario, with one scheme, as SONiC switches and Linux hosts take it: thresholds of marks in bytes,
-/// probabilities in whole per cent, alphas as powers of two, weights up to 100; initial windows in whole segments, the
-/// least timeout in whole milliseconds or microseconds, and what parameters of the kernel's modules stand for.
-pub fn scenario(run: &Run, wanted: &Wanted) -> Table {
+/// The run's scenario, with one scheme, as a device takes it, hosts always as Linux does or NVIDIA's NICs: thresholds of
+/// marks in bytes or what the device counts in, probabilities in whole per cent, alphas as powers of two, weights up to 100
+/// or in per cent; initial windows in whole segments, the least timeout in whole milliseconds or microseconds, and what
+/// parameters of the kernel's modules or of the NIC stand for.
+pub fn scenario(run: &Run, wanted: &Wanted, device: Device) -> Table {
     let mut table = run.effective();
     let base_rtt = base_rtt((&wanted.config).into());
     let rates: BTreeSet<u64> = wanted.config.topology.cables.iter().map(|cable| cable.link.rate.bps()).collect();
     let rates: Vec<Rate> = rates.into_iter().map(Rate::from_bps).collect();
     let round = |switch: &mut Table| {
-        round_switch(switch, base_rtt, &rates);
+        round_switch(switch, base_rtt, &rates, device);
         for own in switch.get_mut("override").and_then(Value::as_array_mut).into_iter().flatten() {
-            own.as_table_mut().into_iter().for_each(|own| round_switch(own, base_rtt, &rates));
+            own.as_table_mut().into_iter().for_each(|own| round_switch(own, base_rtt, &rates, device));
         }
     };
     let tables = |table: &mut Table| {
@@ -46,18 +47,26 @@ pub fn scenario(run: &Run, wanted: &Wanted) -> Table {
             .map(|(name, _)| name.clone())
             .collect();
         let own = classes.iter().find(|class| !by_class.contains(&class.name));
-        round_law(scheme, own, wanted.config.host.mtu);
+        round_law(scheme, own, wanted.config.host.mtu, device);
         let refined = scheme.get_mut("by_class").and_then(Value::as_table_mut).into_iter().flatten();
         for (name, refined) in refined {
             let class = classes.iter().find(|class| class.name == *name);
-            refined.as_table_mut().into_iter().for_each(|it| round_law(it, class, wanted.config.host.mtu));
+            refined.as_table_mut().into_iter().for_each(|it| round_law(it, class, wanted.config.host.mtu, device));
         }
     }
     table
 }
 
 /// Rounds the parameters of a law that a table has, where the class is under that law.
-fn round_law(table: &mut Table, class: Option<&ClassConfig>, mtu: u32) {
+fn round_law(table: &mut Table, class: Option<&ClassConfig>, mtu: u32, device: Device) {
+    if device == Device::Mlnx {
+        for setting in class.and_then(|class| mlnx::settings(class).ok()).into_iter().flatten() {
+            if table.contains_key(setting.key) {
+                table.insert(setting.key.into(), toml_value(&setting.taken));
+            }
+        }
+        return;
+    }
     let bytes = table.get("initial_window").and_then(Value::as_str).and_then(|text| text.parse::<Bytes>().ok());
     if let Some(bytes) = bytes {
         let whole = Bytes::new(segments(bytes.get(), mtu) * u64::from(mtu));
@@ -80,8 +89,10 @@ fn round_host(host: &mut Table) {
 }
 
 /// Rounds what a table of switches gives.
-fn round_switch(switch: &mut Table, base_rtt: Time, rates: &[Rate]) {
-    for key in ["buffer", "pfc"] {
+fn round_switch(switch: &mut Table, base_rtt: Time, rates: &[Rate], device: Device) {
+    // Of these numbers others write none.
+    let is_sonic = matches!(device, Device::Sonic | Device::Linux);
+    for key in ["buffer", "pfc"].into_iter().filter(|_| is_sonic) {
         let alpha = switch.get_mut(key).and_then(|part| part.get_mut("alpha"));
         if let Some(alpha @ Value::Float(_)) = alpha {
             let (exponent, _) = rounding::exponent(alpha.as_float().unwrap_or(1.0));
@@ -92,11 +103,23 @@ fn round_switch(switch: &mut Table, base_rtt: Time, rates: &[Rate]) {
     if let Some(Value::Array(weights)) = weights {
         let given: Option<Vec<u16>> =
             weights.iter().map(|weight| weight.as_integer().and_then(|weight| u16::try_from(weight).ok())).collect();
-        let rounded = given.map(|given| rounding::weights(&given)).unwrap_or_default();
+        let rounded = given.map(|given| match device {
+            Device::Eos | Device::Nxos => queues::percentages(&given),
+            Device::Sonic | Device::Linux | Device::Mlnx => rounding::weights(&given),
+        });
+        let rounded = rounded.unwrap_or_default();
         *weights = rounded.into_iter().map(|weight| Value::Integer(weight.into())).collect();
     }
     let Some(ecn) = switch.get("ecn").and_then(read) else { return };
-    let at = |rate: &Rate| (*rate, ecn.marking(*rate, base_rtt));
+    let unit = |bytes: u64| if device == Device::Nxos { nxos::kbytes(bytes) * nxos::UNIT } else { bytes };
+    let at = |rate: &Rate| {
+        let marking = match ecn.marking(*rate, base_rtt) {
+            Marking::Off => Marking::Off,
+            Marking::Step { at } => Marking::Step { at: unit(at) },
+            Marking::Red { min, max, p } => Marking::Red { min: unit(min), max: unit(max), p },
+        };
+        (*rate, marking)
+    };
     if let Some(rounded) = written(&rates.iter().map(at).collect::<Vec<_>>()) {
         switch.insert("ecn".into(), rounded);
     }

@@ -9,14 +9,13 @@ use super::{
     database::{Database, MOST_BYTES},
     ports::{Class, Port},
     rounding::{EXPONENTS, exponent, percent, power, weights},
-    switch::{Ports, Switch},
+    switch::{Ports, Switch, short},
 };
 use incast_cc::marking::Marking;
 use incast_sim::{
-    config::{Alpha, LoadBalancing, MarkAt, NotEct, Scheduling, Threshold},
+    config::{Alpha, MarkAt, NotEct, Scheduling, Threshold},
     flow_control::pfc::{Bounds, Limits},
 };
-use incast_units::Rate;
 
 /// What `pfcwd start_default` of sonic-utilities sets, in milliseconds, on up to 32 ports.
 const WATCHDOG: &str = "200";
@@ -26,16 +25,11 @@ const WATCHDOG: &str = "200";
 /// # Errors
 /// What a SONiC switch cannot be told.
 pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]) -> Result<Written, Refused> {
-    let mut refused = inexpressible(wanted, switch);
+    let mut refused = switch.inexpressible(wanted);
+    refused.extend(alphas(switch));
     let buffer = switch.shared_buffer().map_err(|why| refused.push(why)).unwrap_or_default();
-    let device: Vec<(&Ports, Vec<&Port>)> =
-        switch.ports.iter().map(|kind| (kind, ports.iter().filter(|port| port.rate == kind.rate).collect())).collect();
-    for (kind, found) in &device {
-        if found.len() < kind.count {
-            let (have, rate) = (found.len(), kind.rate);
-            refused
-                .push(format!("--ports: {have} ports of {rate}, and {} has {} of them", switch.names[0], kind.count));
-        }
+    let device = switch.assigned(ports, &mut refused);
+    for (kind, _) in &device {
         let marks = match kind.marking {
             Marking::Off => 0,
             Marking::Step { at } => at,
@@ -72,50 +66,17 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
         ports.iter().for_each(|port| writer.port(kind, &port.name));
     }
     writer.watchdog(device.iter().flat_map(|(_, ports)| ports.iter().copied()));
-    let unused: Vec<&str> = ports
-        .iter()
-        .filter(|port| switch.ports.iter().all(|kind| kind.rate != port.rate))
-        .map(|port| port.name.as_str())
-        .collect();
-    if !unused.is_empty() {
-        writer.notes.push(format!(
-            "not touched, as {} has no port of their rate: {}",
-            switch.names[0],
-            unused.join(" ")
-        ));
-    }
+    writer.notes.extend(switch.not_touched(ports));
     writer.remarks(wanted);
     let Writer { database, notes, .. } = writer;
     database.check().map_err(Refused)?;
     Ok(Written { files: vec![("config_db.json", database.text())], notes })
 }
 
-/// What has no field.
-fn inexpressible(wanted: &Wanted, switch: &Switch) -> Vec<String> {
+/// Alphas that are no power of two within what a device has, nor near one.
+fn alphas(switch: &Switch) -> Vec<String> {
     let own = &switch.own;
     let mut refused = Vec::new();
-    if let Some(agent) = own.agent.info() {
-        refused.push(format!("switch.agent: no SONiC switch runs {}", agent.name));
-    }
-    if own.credits.is_some() {
-        refused.push("switch.credits: Ethernet has no credits".into());
-    }
-    if own.trim.is_some() {
-        refused
-            .push("switch.trim: the headers that are left here have 64 B, SONiC's SWITCH_TRIMMING makes others".into());
-    }
-    if own.virtual_channels > 1 {
-        refused.push("switch.virtual_channels: a queue is chosen at the ingress, and not by the way behind it".into());
-    }
-    if own.load_balancing != LoadBalancing::Ecmp {
-        refused.push("switch.load_balancing: allowed is \"ecmp\"; others are no table of CONFIG_DB".into());
-    }
-    for class in &wanted.config.classes {
-        if class.law.info().telemetry() {
-            refused.push(format!("scheme {}: {} needs telemetry in its packets", wanted.scheme, class.law.info().name));
-            break;
-        }
-    }
     let alphas = match own.pfc.as_ref().map(|pfc| pfc.threshold) {
         Some(Threshold::Dynamic { alpha: Alpha::Fixed(alpha), .. }) => vec![("switch.pfc.alpha", alpha)],
         _ => Vec::new(),
@@ -167,30 +128,21 @@ struct Writer<'a> {
     notes: Vec<String>,
 }
 
-/// `25Gbps` as a part of a name.
-fn short(rate: Rate) -> String {
-    rate.to_string().trim_end_matches("bps").to_lowercase().replace('.', "_")
-}
-
 impl Writer<'_> {
     fn set(&mut self, table: &str, key: &str, fields: &[(&str, String)]) {
         self.database.set(table, key, fields);
     }
 
-    fn is_lossless(&self, class: &Class) -> bool {
-        self.switch.lossless & 1 << class.priority != 0
-    }
-
     /// Lossless classes have a priority group of their own, the others share group 0.
     fn group(&self, class: &Class) -> u8 {
-        if self.is_lossless(class) { class.tc } else { 0 }
+        if self.switch.is_lossless(class) { class.tc } else { 0 }
     }
 
     /// Values of `DSCP` to traffic classes, and these to queues, groups and priorities of pauses.
     fn maps(&mut self) {
         let Some(lowest) = self.classes.last() else { return };
         // A packet that nobody thought of pauses nobody.
-        let is_apart = self.is_lossless(lowest) && lowest.dscp.is_some();
+        let is_apart = self.switch.is_lossless(lowest) && lowest.dscp.is_some();
         let others = if is_apart { 0 } else { lowest.tc };
         let tc_of =
             |dscp: u8| self.classes.iter().find(|class| class.dscp == Some(dscp)).map_or(others, |class| class.tc);
@@ -203,7 +155,7 @@ impl Writer<'_> {
         let lossless: Vec<(String, String)> = self
             .classes
             .iter()
-            .filter(|class| self.is_lossless(class))
+            .filter(|class| self.switch.is_lossless(class))
             .map(|class| (class.tc.to_string(), class.tc.to_string()))
             .collect();
         self.database.set_all("DSCP_TO_TC_MAP", "incast", all);
@@ -213,7 +165,7 @@ impl Writer<'_> {
             self.database.set_all("MAP_PFC_PRIORITY_TO_QUEUE", "incast", lossless);
         }
         for class in self.classes {
-            let kind = if self.is_lossless(class) { "lossless" } else { "lossy" };
+            let kind = if self.switch.is_lossless(class) { "lossless" } else { "lossy" };
             let from = match class.dscp {
                 Some(dscp) if class.priority != lowest.priority => format!("DSCP {dscp}"),
                 Some(dscp) if is_apart => format!("DSCP {dscp}; what is in no class has queue 0, as the device has it"),
@@ -262,7 +214,7 @@ impl Writer<'_> {
             "BUFFER_POOL: {total} B is switch.buffer.total, of which {own} B are the device's lossless priority groups' own (size); a device that has less, or sets parts aside, needs its own numbers there and in the scenario"
         ));
         let whole = |pool: &str| [("pool", pool.to_owned()), ("size", "0".into()), ("static_th", total.to_string())];
-        let lossy = self.classes.iter().any(|class| !self.is_lossless(class));
+        let lossy = self.classes.iter().any(|class| !self.switch.is_lossless(class));
         if lossy {
             let (exponent, is_rounded) = exponent(alpha);
             let fields = [
@@ -303,7 +255,7 @@ impl Writer<'_> {
         self.rounded("switch.ecn.p", p, f64::from(percent) / 100.0, is_rounded);
         // What flow control keeps is not dropped.
         let drops = self.switch.own.not_ect == NotEct::Drop;
-        let lossy = self.classes.iter().any(|class| !self.is_lossless(class));
+        let lossy = self.classes.iter().any(|class| !self.switch.is_lossless(class));
         let profiles = [("", lossy, drops), ("_lossless", self.switch.lossless != 0, false)];
         for (suffix, _, drops) in profiles.into_iter().filter(|(_, is_used, _)| *is_used) {
             let name = format!("incast_{}{suffix}", short(kind.rate));
@@ -350,11 +302,11 @@ impl Writer<'_> {
             let queue = format!("{name}|{}", class.tc);
             let mut fields = vec![("scheduler", self.scheduler_of(class))];
             if kind.marking != Marking::Off {
-                let suffix = if self.is_lossless(class) { "_lossless" } else { "" };
+                let suffix = if self.switch.is_lossless(class) { "_lossless" } else { "" };
                 fields.push(("wred_profile", format!("incast_{}{suffix}", short(kind.rate))));
             }
             self.database.set("QUEUE", &queue, &fields);
-            let (egress, ingress) = if self.is_lossless(class) {
+            let (egress, ingress) = if self.switch.is_lossless(class) {
                 ("incast_egress_lossless".to_owned(), format!("incast_lossless_{}", short(kind.rate)))
             } else {
                 ("incast_lossy".to_owned(), "incast_ingress_lossy".to_owned())
@@ -364,8 +316,12 @@ impl Writer<'_> {
         }
         let map = || "incast".to_owned();
         let mut fields = vec![("dscp_to_tc_map", map()), ("tc_to_queue_map", map()), ("tc_to_pg_map", map())];
-        let lossless: Vec<String> =
-            self.classes.iter().filter(|class| self.is_lossless(class)).map(|class| class.tc.to_string()).collect();
+        let lossless: Vec<String> = self
+            .classes
+            .iter()
+            .filter(|class| self.switch.is_lossless(class))
+            .map(|class| class.tc.to_string())
+            .collect();
         if !lossless.is_empty() {
             let list = lossless.join(",");
             fields.push(("pfc_to_queue_map", map()));

@@ -20,7 +20,7 @@ pub use document::{
 };
 pub use folder::safe;
 pub use reference::{reference_markdown, schema, schema_for_editors};
-pub use resolve::{measure::SizeRow, nominal::LONGEST};
+pub use resolve::{measure::SizeRow, nominal::LONGEST, scheme::toml_value};
 pub use run::Run;
 pub use tree::{
     error::{Fault, ScenarioError},

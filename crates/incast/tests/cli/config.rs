@@ -29,7 +29,7 @@ fn what_cannot_be_expressed_is_refused_and_nothing_is_written() {
         (vec!["--for", "sonic", "--queues", "0=9:1", PORTS[0], PORTS[1]], "allowed is PRIORITY=QUEUE:DSCP"),
         (vec!["--for", "linux", "--switch", "s0"], "--switch, --ports and --queues are about switches"),
         (vec!["--for", "linux", "--set", "switch.buffer.total=1B"], "switch.buffer.total"),
-        (vec!["--for", "lunix"], "a similar value exists: 'linux'"),
+        (vec!["--for", "sonik"], "a similar value exists: 'sonic'"),
     ] {
         let all = [vec!["config", text(&file), "--out", text(&host)], arguments].concat();
         let output = incast(&all);
@@ -122,4 +122,101 @@ fn a_device_comes_back_as_a_switch() {
     let output = incast(&["import", "sonic", text(&database)]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("\"banana\" is no queue"), "{}", stderr(&output));
+}
+
+/// Commands that no test machine runs: the text is kept, so that a change of it is seen. That of EOS was compared with what
+/// Arista's AVD renders for the same settings.
+#[test]
+fn commands_of_devices_that_are_not_here_are_as_they_were() {
+    let spine: Vec<String> = (1..=4).map(|port| format!("Ethernet{port}/1@400Gbps")).collect();
+    let ports = ["--switch", "spine0", "--ports"].into_iter().chain(spine.iter().map(String::as_str));
+    let ports: Vec<&str> = ports.collect();
+    let queues = ["--queues", "1=3:26", "0=6:48"];
+    let nic = ["--set", "scheme.dcqcn.profile=nvidia"];
+    for (target, more, kept) in [
+        ("eos", &ports[..], include_str!("golden/roce.eos")),
+        ("nxos", &ports[..], include_str!("golden/roce.nxos")),
+        ("mlnx", &nic[..], include_str!("golden/roce.sh")),
+    ] {
+        let all = [&["config", "../../rigs/sonic/roce.toml", "--for", target][..], more, &queues].concat();
+        assert_eq!(succeed(&all), kept, "{target}");
+    }
+}
+
+#[test]
+fn what_is_rounded_for_a_device_is_written_back_and_stays() {
+    let out = folder("config-rounded");
+    let roce = fs::read_to_string("../../rigs/sonic/roce.toml").expect("a scenario");
+    let (file, rounded) = (out.join("there.toml"), out.join("rounded.toml"));
+    // Numbers that no device has: bytes of a kilobyte, a third of a per cent, a rate below a megabit.
+    let odd =
+        roce.replace("min = \"400KB\", max = \"1600KB\", p = 0.2", "min = \"400400B\", max = \"1600600B\", p = 0.123");
+    let odd = odd.replace(
+        "law = \"dcqcn\"",
+        "law = \"dcqcn\"\nprofile = \"nvidia\"\ngain = 0.01\nincrease_timer = \"100400ns\"\nadditive_increase = \"5.4Mbps\"",
+    );
+    fs::write(&file, odd).expect("written");
+    let leaf: Vec<String> = (1..=8).map(|port| format!("Ethernet{port}@100Gbps")).collect();
+    let leaf = leaf.iter().map(String::as_str).chain(["Ethernet49@400Gbps", "Ethernet50@400Gbps"]);
+    let leaf: Vec<&str> = ["--switch", "leaf0", "--ports"].into_iter().chain(leaf).collect();
+    for (target, more, expected) in [
+        (
+            "nxos",
+            &leaf[..],
+            ["1600600 B in the scenario, 1601000 B on the device", "400 kbytes maximum-threshold 1601 kbytes"],
+        ),
+        ("eos", &leaf[..], ["0.123 in the scenario, 0.12 on the device", "minimum-threshold 400400 bytes"]),
+        (
+            "mlnx",
+            &[][..],
+            [
+                "additive_increase: \"5.4Mbps\" in the scenario, \"5Mbps\" on the NIC",
+                "echo 100 >\"$ecn/roce_rp/rpg_time_reset\"",
+            ],
+        ),
+    ] {
+        let of = |file: &std::path::Path| {
+            [&["config", text(file), "--for", target, "--queues", "1=3:26", "0=6:48"][..], more]
+                .concat()
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+        };
+        let first: Vec<String> =
+            [of(&file), vec!["--as-rounded".into(), text(&rounded).into(), "--force".into()]].concat();
+        let output = incast(&first.iter().map(String::as_str).collect::<Vec<_>>());
+        let (said, told) = (stderr(&output), String::from_utf8_lossy(&output.stdout).into_owned());
+        assert!(said.contains(expected[0]) && told.contains(expected[1]), "{target}: {said}\n{told}");
+        let again = of(&rounded);
+        let again = incast(&again.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(!stderr(&again).contains("in the scenario"), "{target}: {}", stderr(&again));
+        // But for what a line says of the scenario, it is the same text.
+        let bare = |text: &str| {
+            text.lines().map(|line| line.split("    #").next().unwrap_or(line).to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(bare(&String::from_utf8_lossy(&again.stdout)), bare(&told), "{target}");
+    }
+    let _ = fs::remove_file(&rounded);
+    for (more, expected) in [
+        (
+            vec!["--for", "mlnx", "--queues", "1=3:26", "0=6:48", "--set", "scheme.dcqcn.byte_counter=10MB"],
+            "at most 2097088B, or 0B for none",
+        ),
+        (
+            vec!["--for", "mlnx", "--queues", "1=3:26", "0=6:48", "--set", "scheme.dcqcn.notification=ecn-echo"],
+            "allowed is \"cnp\"",
+        ),
+        (vec!["--for", "mlnx", "--queues", "1=3:26"], "each priority that the scheme uses is given once"),
+        (vec!["--for", "mlnx", "--switch", "leaf0"], "--switch and --ports are about switches"),
+        (vec!["--for", "eos", "--switch", "leaf0", "--ports", "Ethernet1@100Gbps"], "1 ports of 100Gbps"),
+        (vec!["--for", "nxos", "--switch", "leaf0"], "--ports is missing"),
+    ] {
+        let all = [vec!["config", text(&file), "--as-rounded", text(&rounded)], more].concat();
+        let output = incast(&all);
+        assert_eq!(output.status.code(), Some(2), "{all:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected) && !rounded.exists(), "{all:?}: {}", stderr(&output));
+    }
+    fs::write(&file, FABRIC).expect("written");
+    let output = incast(&[&["config", text(&file), "--for", "eos"][..], &PORTS].concat());
+    assert!(stderr(&output).contains("--queues is missing"), "{}", stderr(&output));
 }

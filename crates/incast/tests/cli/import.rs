@@ -124,8 +124,7 @@ fn a_connection_matrix_becomes_a_scenario_that_runs() {
     let row = summary["rows"].as_array().and_then(|rows| rows.first()).expect("a row");
     assert_eq!((row["flows"].as_u64(), row["completed"].as_u64()), (Some(128), Some(128)), "{row}");
 
-    // The law is NDP unless another is named. Parallel links are a topology file, which is written beside the scenario,
-    // too.
+    // The law is NDP unless another is named. Parallel links are a key.
     let (bundles, topology) = (out.join("bundles.toml"), out.join("f.topo"));
     let small = out.join("small.cm");
     fs::write(&small, "Nodes 8\nConnections 1\n7->0 start 5 size 9\n").expect("written");
@@ -137,7 +136,7 @@ fn a_connection_matrix_becomes_a_scenario_that_runs() {
     .expect("written");
     let [small, topology, bundles] = [&small, &topology, &bundles].map(|path| text(path));
     succeed(&["import", "htsim", "--matrix", small, "--topology", topology, "--law", "swift", "--out", bundles]);
-    assert!(out.join("bundles.topology.txt").exists());
+    assert!(fs::read_to_string(bundles).is_ok_and(|scenario| scenario.contains("fabric_links = 2")));
     succeed(&["run", "--quiet", "--out", text(&results), bundles]);
     fs::write(topology, "Nodes 9\n").expect("written");
     let refused = incast(&[

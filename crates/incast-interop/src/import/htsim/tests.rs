@@ -106,7 +106,7 @@ fn a_topology_file_becomes_the_kind_that_it_describes() {
 #[test]
 fn parallel_links_are_keys() {
     let imported = import_all(MATRIX, Some(BUNDLES), "ndp").expect("imported");
-    has(&imported, &["kind = \"clos3\"", "tor_agg_links = 2  # Bundle", "agg_core_links = 2  # Bundle"]);
+    has(&imported, &["kind = \"clos3\"  # Tiers", "tor_agg_links = 2  # Bundle", "agg_core_links = 2  # Bundle"]);
     assert!(imported.topology.is_none());
 }
 
