@@ -96,6 +96,29 @@ impl Transport {
     }
 }
 
+/// What a law needs of a fabric to do what its authors describe. Without it a run goes on, and is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requirements {
+    /// Switches mark packets, by their thresholds or by an agent.
+    pub marks: bool,
+    /// Switches trim packets.
+    pub trimming: bool,
+    /// Switches record their queues in packets.
+    pub telemetry: bool,
+    /// Packets of a flow arrive in their order, for this reason; hosts that go back N need it, too.
+    pub order: Option<&'static str>,
+    /// A buffer that is full pushes back, for this reason, or hosts are set as it says.
+    pub backpressure: Option<&'static str>,
+}
+
+impl Requirements {
+    /// Those that follow from what a law's packets are.
+    pub const fn of(info: &LawInfo, transport: &Transport) -> Self {
+        let (marks, trimming) = (transport.ecn_capable, transport.trimmable);
+        Self { marks, trimming, telemetry: info.telemetry(), order: None, backpressure: None }
+    }
+}
+
 /// What a law uses. Hosts leave out calls for each packet that would do nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LawCapabilities {
@@ -188,6 +211,8 @@ pub trait SenderLaw: Sized {
     const CONDITIONS: &'static [Condition] = &[];
     /// Which of its methods do something.
     const CAPABILITIES: LawCapabilities = LawCapabilities::TIMED;
+    /// Bytes that HPCC's ns-3 simulator puts into each of its packets, whose frames `profile = "hpcc-lineage"` has.
+    const HPCC_IN_BAND: u32 = 0;
 
     /// Resolves parameters: the defaults on `path`, replaced by those `given`.
     ///
@@ -203,6 +228,10 @@ pub trait SenderLaw: Sized {
     /// What its hosts do.
     fn transport(_parameters: &Self::Parameters) -> Transport {
         Transport::of(&Self::INFO)
+    }
+    /// What it needs of a fabric.
+    fn requirements(parameters: &Self::Parameters) -> Requirements {
+        Requirements::of(&Self::INFO, &Self::transport(parameters))
     }
     /// State of a flow that starts at `now`. `random` is a uniform draw of the flow's own stream.
     fn start(parameters: &Self::Parameters, path: &Path, now: Time, random: u32) -> Self;

@@ -305,6 +305,8 @@ impl SenderLaw for Hpcc {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    /// Five hops of 8 bytes and their number.
+    const HPCC_IN_BAND: u32 = 42;
     const CAPABILITIES: LawCapabilities = LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("int_multiplier", "int", &["hpcc"]),

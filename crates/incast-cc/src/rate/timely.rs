@@ -33,7 +33,7 @@ use crate::{
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
-    law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport},
+    law::{Framing, LawCapabilities, LawInfo, Recovery, Requirements, SenderLaw, Transport},
     parameters::Condition,
 };
 use incast_units::{Bytes, Rate, Time};
@@ -381,6 +381,8 @@ impl SenderLaw for Timely {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    /// A time stamp.
+    const HPCC_IN_BAND: u32 = 8;
     const CAPABILITIES: LawCapabilities = LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("reference", "variant", &["patched"]),
@@ -433,6 +435,15 @@ impl SenderLaw for Timely {
     }
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
+    }
+    fn requirements(constants: &Arc<Constants>) -> Requirements {
+        // Only acknowledged segments lower rates, above T_high by `decrease` at the most; of what overfills a buffer,
+        // go-back-N has none acknowledged, and no window ends that.
+        let Parameters { variant, in_flight, .. } = constants.parameters;
+        let starves = variant == Variant::Patched && in_flight == InFlight::Unlimited;
+        let why = "timely with variant = \"patched\" lowers rates in small steps, as segments are acknowledged, and not for losses: flows that overfill a buffer may go back N again and again, and nothing gets through; set switch.pfc, in_flight = \"bdp\" or host.recovery = \"selective-repeat\"";
+        let backpressure = starves.then_some(why);
+        Requirements { backpressure, ..Requirements::of(&Self::INFO, &Self::transport(constants)) }
     }
     fn transport(constants: &Arc<Constants>) -> Transport {
         Transport { updates_gap: constants.parameters.update_gap, ..Transport::of(&Self::INFO) }

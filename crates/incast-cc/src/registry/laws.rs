@@ -2,7 +2,7 @@
 
 use crate::{
     Cnp, Feedback, Loss, Path,
-    law::{LawCapabilities, LawInfo, Opening, ReceiverDriven, SenderLaw, SizeClass, Transport},
+    law::{LawCapabilities, LawInfo, Opening, ReceiverDriven, Requirements, SenderLaw, SizeClass, Transport},
     message::{Body, DataTag, Instruction, Message, Signal},
     parameters::{Condition, ParameterError, Raw},
     registry::Scheduler,
@@ -70,6 +70,19 @@ macro_rules! dispatch {
             /// See [`SenderLaw::transport`].
             pub fn transport(&self) -> Transport {
                 match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::transport(parameters),)* }
+            }
+
+            /// See [`SenderLaw::requirements`].
+            pub fn requirements(&self) -> Requirements {
+                match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::requirements(parameters),)* }
+            }
+
+            /// See [`SenderLaw::HPCC_IN_BAND`]: of the law called `name`.
+            pub fn hpcc_in_band(name: &str) -> u32 {
+                $(if name == <crate::$family::$module::$law as SenderLaw>::INFO.name {
+                    return <crate::$family::$module::$law as SenderLaw>::HPCC_IN_BAND;
+                })*
+                0
             }
 
             /// State of a flow that starts at `now`.

@@ -31,8 +31,8 @@ use crate::scheduler::{Arrival, End, NewFlow, ReceiverScheduler};
 use crate::{
     Path,
     law::{
-        Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SendOrder, SenderLaw,
-        Transport,
+        Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, Requirements, SendOrder,
+        SenderLaw, Transport,
     },
     message::{self, Body, Instruction},
     parameters::{Condition, ParameterError, Period, Raw, chosen},
@@ -383,6 +383,10 @@ impl SenderLaw for Polo {
     }
     fn values(parameters: &Parameters) -> Vec<(&'static str, Raw)> {
         parameters.values()
+    }
+    fn requirements(parameters: &Parameters) -> Requirements {
+        let order = parameters.recovery1.then_some("recovery 1 of polo takes a gap for a loss");
+        Requirements { order, ..Requirements::of(&Self::INFO, &Self::transport(parameters)) }
     }
     fn transport(_parameters: &Parameters) -> Transport {
         Transport {

@@ -3,9 +3,9 @@
 
 use super::resolved::Resolved;
 use crate::scenario::document::Document;
-use incast_cc::{law::Recovery, parameters::Raw};
+use incast_cc::parameters::Raw;
 use incast_sim::{
-    config::{Buffer, ClassConfig, LinkEvent, Ties},
+    config::{LinkEvent, Ties},
     topology::Topology,
 };
 use incast_units::{Bytes, Time};
@@ -36,12 +36,6 @@ pub fn warnings(scheme: &Resolved, given: impl Fn(&str, &str) -> bool) -> Vec<St
             "scheme {name}: with switch.ties other than \"seeded\" the same port always comes first: on a fabric that drops packets one of two equal senders may get nothing"
         ));
     }
-    found.extend(scheme.classes.iter().filter(|class| starves(scheme, class)).map(|class| {
-        format!(
-            "scheme {name}: {} with variant = \"patched\" lowers rates in small steps, as segments are acknowledged, and not for losses: flows that overfill a buffer may go back N again and again, and nothing gets through; set switch.pfc, in_flight = \"bdp\" or host.recovery = \"selective-repeat\"",
-            class.law.info().name
-        )
-    }));
     for class in &scheme.classes {
         for (key, value) in class.law.values() {
             let Raw::Text(value) = &value else { continue };
@@ -64,24 +58,6 @@ pub fn warnings(scheme: &Resolved, given: impl Fn(&str, &str) -> bool) -> Vec<St
     found.sort_unstable();
     found.dedup();
     found
-}
-
-/// Whether flows of patched TIMELY may end with no goodput: only acknowledged segments lower their rates, above T_high by
-/// `decrease` at the most; of what overfills a buffer, go-back-N has none acknowledged; and neither a window nor flow control ends that.
-fn starves(scheme: &Resolved, class: &ClassConfig) -> bool {
-    let chooses = |key: &str, choice: &str| {
-        let text = |value: &Raw| matches!(value, Raw::Text(text) if text == choice);
-        class.law.values().iter().any(|(other, value)| *other == key && text(value))
-    };
-    let switch = &scheme.switch;
-    let is_paused = switch.pfc.as_ref().is_some_and(|pfc| pfc.priorities & 1 << class.priority != 0);
-    class.law.info().name == "timely"
-        && chooses("variant", "patched")
-        && chooses("in_flight", "unlimited")
-        && class.recovery == Recovery::GoBackN
-        && !is_paused
-        && switch.credits.is_none()
-        && (switch.buffer != Buffer::Unlimited || switch.overrides.values().any(|own| own.buffer != Buffer::Unlimited))
 }
 
 /// Events of links that change nothing: a link that is up comes up, or is down and goes down.

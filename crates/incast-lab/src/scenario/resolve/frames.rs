@@ -2,7 +2,7 @@
 
 use crate::scenario::document::{host::Frames, profile::Profile};
 use crate::scenario::tree::{error::Problem, place::keys};
-use incast_cc::law::LawInfo;
+use incast_cc::{law::LawInfo, registry::LawParameters};
 use incast_sim::fabric::format::Format;
 use incast_units::Bytes;
 
@@ -39,13 +39,7 @@ fn bytes(given: Option<Bytes>, least: u64, otherwise: u32) -> Result<u32, Proble
 /// Frames of HPCC's ns-3 simulator: PPP 14, IPv4 20, UDP 8 and sequence 6 bytes, then what the law carries in band; an
 /// acknowledgement has 12 in place of UDP and sequence, and at least 60 bytes. Data is not padded.
 fn hpcc_lineage(law: &LawInfo) -> Format {
-    let in_band = match law.name {
-        // Five hops of 8 bytes and their number.
-        "hpcc" => 42,
-        // A time stamp.
-        "timely" => 8,
-        _ => 0,
-    };
+    let in_band = LawParameters::hpcc_in_band(law.name);
     let control = (14 + 20 + 12 + in_band).max(60);
     Format { header: 14 + 20 + 8 + 6 + in_band, control, notification: 60, smallest: 1, blocks: false }
 }

@@ -22,7 +22,7 @@ use super::{
     frames, host, marks,
     nominal::nominal,
     parameters::{given_parameters, parameter_problem, void_parameters},
-    pfc,
+    pfc, requirements,
     resolved::Resolved,
     switches,
     traffic::Traffic,
@@ -38,7 +38,6 @@ use incast_cc::{
 use incast_sim::{
     Fabric,
     config::{self, ClassConfig, Echo, Ecn, NotEct, SwitchConfig, Wire},
-    packet::TELEMETRY_HOPS,
     pfc_rules,
     topology::Topology,
 };
@@ -365,7 +364,7 @@ fn not_ect(topology: &Topology, scheme: &Resolved) -> Option<String> {
 }
 
 /// Whether it is so at some switches.
-fn any_switch(topology: &Topology, scheme: &Resolved, is_so: impl Fn(&SwitchConfig) -> bool) -> bool {
+pub(super) fn any_switch(topology: &Topology, scheme: &Resolved, is_so: impl Fn(&SwitchConfig) -> bool) -> bool {
     scheme.switch.kinds(topology.hosts..topology.nodes()).iter().any(|(switch, _)| is_so(switch))
 }
 
@@ -379,16 +378,6 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
     };
     let any = |scheme: &Resolved, is_so: fn(&SwitchConfig) -> bool| any_switch(context.topology, scheme, is_so);
     let drops = |scheme: &Resolved| any(scheme, |switch| switch.not_ect == NotEct::Drop);
-    let reads_telemetry = |scheme: &Arc<Resolved>| scheme.classes.iter().any(|class| class.law.info().telemetry());
-    if let Some(scheme) = schemes.iter().find(|scheme| reads_telemetry(scheme)) {
-        let most = context.topology.most_switches();
-        if most > TELEMETRY_HOPS as u32 {
-            warnings.push(format!(
-                "scheme {}: packets record {TELEMETRY_HOPS} hops, and paths have up to {most} switches: its law does not see the last ones",
-                scheme.name
-            ));
-        }
-    }
     if on(&context.document.switch) && !schemes.iter().any(|scheme| agent::uses_thresholds(scheme) || drops(scheme)) {
         warnings.push("switch.ecn has no effect: no scheme has a law or an agent that uses it".into());
     }
@@ -413,11 +402,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             let why = if capable(scheme) { "only its agent marks" } else { "its law does not use ECN" };
             warnings.push(format!("scheme {name}: switch.ecn has no effect, as {why}"));
         }
-        if capable(scheme) && !any(scheme, |switch| switch.ecn != Ecn::Off) && scheme.switch.agent.is_none() {
-            warnings.push(format!(
-                "scheme {name}: its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses"
-            ));
-        }
+        warnings.extend(requirements::warnings(context.topology, scheme));
         warnings.extend(not_ect(context.topology, scheme));
         warnings.extend(marks::warnings(context.topology, scheme));
         warnings.extend(agent::warnings(scheme));
@@ -426,7 +411,6 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         warnings.extend(lossy(context, scheme));
         warnings.extend(priorities_without_effect(scheme, written));
         warnings.extend(receiver_driven(scheme));
-        warnings.extend(reordered(context, scheme));
         warnings.extend(underlay::warnings(context.topology, scheme, written));
         warnings.extend(hosts_without_effect(scheme));
         let host = &scheme.merged.1;
@@ -541,7 +525,7 @@ fn priorities_without_effect(scheme: &Resolved, written: &Scheme) -> Vec<String>
 
 /// Receiver-driven laws in a fabric that they are not made for.
 fn receiver_driven(scheme: &Resolved) -> Vec<String> {
-    let Resolved { name, switch, classes, .. } = scheme;
+    let Resolved { name, classes, .. } = scheme;
     let mut warnings = Vec::new();
     let mut warn = |warning: String| {
         if !warnings.contains(&warning) {
@@ -550,12 +534,6 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
     };
     for class in classes {
         let (law, transport) = (class.law.info().name, class.law.transport());
-        let gaps_are_losses = class.law.values().contains(&("recovery1", Raw::Flag(true)));
-        if let Some(by) = reorders(switch).filter(|_| law == "polo" && gaps_are_losses) {
-            warn(format!(
-                "scheme {name}: recovery 1 of polo takes a gap for a loss, and load_balancing = {by:?} reorders packets"
-            ));
-        }
         // A larger number is a lower priority.
         let control = class.ack_priority.filter(|_| transport.control_priority.is_some());
         if let Some(control) = control.filter(|control| *control > class.priority) {
@@ -575,31 +553,8 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
                 class.name, other.name
             ));
         }
-        if transport.trimmable && switch.trim.is_none() {
-            warn(format!("scheme {name}: switch.trim is off, so {law} learns of losses from timeouts only"));
-        }
     }
     warnings
-}
-
-/// How packets of a flow come to overtake one another, if they do.
-fn reorders(switch: &SwitchConfig) -> Option<&'static str> {
-    match switch.load_balancing {
-        config::LoadBalancing::Spray => Some("spray"),
-        config::LoadBalancing::SprayPermutation => Some("spray-permutation"),
-        _ => None,
-    }
-}
-
-/// Receivers that take packets in order only, in a fabric of several paths that does not keep it.
-fn reordered(context: &Context<'_>, scheme: &Resolved) -> Option<String> {
-    let by = reorders(&scheme.switch).filter(|_| context.topology.most_switches() > 1)?;
-    let in_order = scheme.classes.iter().find(|class| class.recovery == Recovery::GoBackN)?;
-    Some(format!(
-        "scheme {}: {} goes back N for each packet out of order, and load_balancing = {by:?} reorders packets",
-        scheme.name,
-        in_order.law.info().name
-    ))
 }
 
 /// Flow control that protects none of the packets, or not those of some classes.

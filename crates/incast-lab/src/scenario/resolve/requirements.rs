@@ -1,0 +1,68 @@
+//! What the laws of a scheme need of its fabric ([`incast_cc::law::Requirements`]), and is not there.
+
+use super::{resolved::Resolved, scheme::any_switch};
+use incast_cc::law::Recovery;
+use incast_sim::{
+    config::{Buffer, ClassConfig, Ecn, LoadBalancing, SwitchConfig},
+    packet::TELEMETRY_HOPS,
+    topology::Topology,
+};
+
+/// A sentence for each need that is not met.
+pub fn warnings(topology: &Topology, scheme: &Resolved) -> Vec<String> {
+    let (switch, most_switches) = (&scheme.switch, topology.most_switches());
+    let mut unmet: Vec<String> = Vec::new();
+    let mut say = |what: String| {
+        if !unmet.contains(&what) {
+            unmet.push(what);
+        }
+    };
+    let marks = any_switch(topology, scheme, |switch| switch.ecn != Ecn::Off) || !switch.agent.is_none();
+    for class in &scheme.classes {
+        let (law, needs) = (class.law.info().name, class.law.requirements());
+        if needs.marks && !marks {
+            say("its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses".into());
+        }
+        if needs.trimming && switch.trim.is_none() {
+            say(format!("switch.trim is off, so {law} learns of losses from timeouts only"));
+        }
+        if needs.telemetry && most_switches > TELEMETRY_HOPS as u32 {
+            say(format!(
+                "packets record {TELEMETRY_HOPS} hops, and paths have up to {most_switches} switches: its law does not see the last ones"
+            ));
+        }
+        if let Some(by) = reorders(switch) {
+            if let Some(why) = needs.order {
+                say(format!("{why}, and load_balancing = {by:?} reorders packets"));
+            }
+            if class.recovery == Recovery::GoBackN && most_switches > 1 {
+                say(format!(
+                    "{law} goes back N for each packet out of order, and load_balancing = {by:?} reorders packets"
+                ));
+            }
+        }
+        if let Some(why) = needs.backpressure.filter(|_| loses(switch, class)) {
+            say(why.to_owned());
+        }
+    }
+    unmet.into_iter().map(|what| format!("scheme {}: {what}", scheme.name)).collect()
+}
+
+/// How packets of a flow come to overtake one another, if they do.
+fn reorders(switch: &SwitchConfig) -> Option<&'static str> {
+    match switch.load_balancing {
+        LoadBalancing::Spray => Some("spray"),
+        LoadBalancing::SprayPermutation => Some("spray-permutation"),
+        LoadBalancing::Ecmp | LoadBalancing::SourceRouted => None,
+    }
+}
+
+/// Whether packets of a class are dropped where buffers are full, and all that follow them sent again.
+fn loses(switch: &SwitchConfig, class: &ClassConfig) -> bool {
+    let is_paused = switch.pfc.as_ref().is_some_and(|pfc| pfc.priorities & 1 << class.priority != 0);
+    let is_limited = |buffer: &Buffer| *buffer != Buffer::Unlimited;
+    class.recovery == Recovery::GoBackN
+        && !is_paused
+        && switch.credits.is_none()
+        && (is_limited(&switch.buffer) || switch.overrides.values().any(|own| is_limited(&own.buffer)))
+}
