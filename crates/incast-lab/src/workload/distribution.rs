@@ -36,32 +36,65 @@ pub struct Table {
 /// What stands between a size and its probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Columns {
-    /// A comma; a header is there.
-    Comma,
+    /// A comma or a semicolon; a header is there.
+    Sign(char),
     /// Blanks.
     Blanks,
 }
 
+/// What headers call the two columns, in small letters, with underscores for blanks and hyphens.
+const SIZES: [&str; 8] =
+    ["size_bytes", "size", "sizes", "bytes", "flow_size", "flow_size_bytes", "size_b", "size_(bytes)"];
+const PROBABILITIES: [&str; 10] = [
+    "cdf",
+    "p",
+    "prob",
+    "probability",
+    "percent",
+    "percentage",
+    "percentile",
+    "cumulative",
+    "cumulative_probability",
+    "fraction",
+];
+
 impl Columns {
-    /// By the first line, and whether that is a header.
-    fn of(line: &str) -> Option<(Self, bool)> {
-        // Without it, a table of probabilities and sizes, or of sizes in packets, would be taken for one of ours.
-        if line.contains(',') {
-            return (line.replace(' ', "") == "size_bytes,cdf").then_some((Self::Comma, true));
+    /// By the first line, and whether that is a header; or what the line should be.
+    fn of(line: &str) -> Result<(Self, bool), String> {
+        let columns = match line.chars().find(|c| matches!(c, ',' | ';')) {
+            Some(sign) => Self::Sign(sign),
+            None => Self::Blanks,
+        };
+        let shown: String = line.chars().take(40).collect();
+        let unknown = || {
+            format!(
+                "found {shown:?}, allowed is a header such as size_bytes,cdf or `size percent`, or lines `size percent` or \
+                 `size cdf`"
+            )
+        };
+        let (first, second) = columns.split(line).ok_or_else(unknown)?;
+        if first.trim().parse::<f64>().is_ok() {
+            // Without it, a table of probabilities and sizes, or of sizes in packets, would be taken for one of ours.
+            return if columns == Self::Blanks { Ok((columns, false)) } else { Err(unknown()) };
         }
-        let (first, second) = Self::Blanks.split(line)?;
-        if first.parse::<f64>().is_ok() {
-            return Some((Self::Blanks, false));
+        let plain = |cell: &str| cell.trim().trim_matches('"').to_ascii_lowercase().replace([' ', '-'], "_");
+        let (first, second) = (plain(first), plain(second));
+        if first.contains("packet") || first.contains("pkt") {
+            return Err(format!("found {shown:?}: sizes in packets; allowed are bytes, so many for each packet"));
         }
-        let first = first.to_ascii_lowercase();
-        let is_header = second.parse::<f64>().is_err() && (first.starts_with("size") || first == "bytes");
-        is_header.then_some((Self::Blanks, true))
+        if SIZES.contains(&first.as_str()) && PROBABILITIES.contains(&second.as_str()) {
+            return Ok((columns, true));
+        }
+        if PROBABILITIES.contains(&first.as_str()) && SIZES.contains(&second.as_str()) {
+            return Err(format!("found {shown:?}, allowed is the size first: size_bytes,cdf"));
+        }
+        Err(unknown())
     }
 
     /// Its two cells.
     fn split(self, line: &str) -> Option<(&str, &str)> {
         match self {
-            Self::Comma => line.split_once(','),
+            Self::Sign(sign) => line.split_once(sign),
             Self::Blanks => {
                 let mut words = line.split_whitespace();
                 let pair = (words.next()?, words.next()?);
@@ -70,18 +103,10 @@ impl Columns {
         }
     }
 
-    fn allowed(self) -> &'static str {
+    fn allowed(self) -> String {
         match self {
-            Self::Comma => "size_bytes,cdf",
-            Self::Blanks => "`size percent` or `size cdf`",
-        }
-    }
-
-    /// The largest probability.
-    fn most(self) -> f64 {
-        match self {
-            Self::Comma => 1.0,
-            Self::Blanks => 100.0,
+            Self::Sign(sign) => format!("size{sign}cdf"),
+            Self::Blanks => "`size percent` or `size cdf`".into(),
         }
     }
 }
@@ -90,7 +115,7 @@ impl Columns {
 const LARGEST: f64 = (1u64 << 53) as f64;
 
 impl Table {
-    /// Reads a header, `size_bytes,cdf`, and lines with these two; or lines of a size and a percentage or a fraction with
+    /// Reads a header such as `size_bytes,cdf` and lines with these two; or lines of a size and a percentage or a fraction with
     /// blanks between them, as HPCC's generator has them, with a header such as `size percent` or without. There the last
     /// value says which: 100 or 1. `#` starts a comment line, and a comment that mentions step sampling requests it.
     ///
@@ -116,14 +141,9 @@ impl Table {
             let columns = match columns {
                 Some(columns) => columns,
                 None => {
-                    let Some((found, is_header)) = Columns::of(line) else {
-                        return fail(
-                            number,
-                            format!(
-                                "found {shown:?}, allowed is the header size_bytes,cdf, or lines `size percent` or \
-                                 `size cdf`"
-                            ),
-                        );
+                    let (found, is_header) = match Columns::of(line) {
+                        Ok(found) => found,
+                        Err(message) => return fail(number, message),
                     };
                     columns = Some(found);
                     if is_header {
@@ -142,11 +162,10 @@ impl Table {
             if !(0.0..=LARGEST).contains(&size) {
                 return fail(number, format!("found size {size}, allowed is 0 to 2^53 bytes"));
             }
-            let most = columns.most();
-            if !(0.0..=most + 1e-9).contains(&probability) {
-                return fail(number, format!("found probability {probability}, allowed is 0 to {most}"));
+            if !(0.0..=100.0 + 1e-9).contains(&probability) {
+                return fail(number, format!("found probability {probability}, allowed is 0 to 100"));
             }
-            let probability = probability.min(most);
+            let probability = probability.min(100.0);
             if let Some((size_before, probability_before)) = points.last() {
                 if size < *size_before {
                     return fail(
@@ -166,7 +185,7 @@ impl Table {
             points.push((size, probability));
         }
         // In percent, if the last one says so.
-        if let (Some(Columns::Blanks), Some((_, last))) = (columns, points.last())
+        if let Some((_, last)) = points.last()
             && *last > 1.0 + 1e-6
         {
             if (*last - 100.0).abs() > 1e-4 {
@@ -410,6 +429,9 @@ mod tests {
                 format!("size percent\n{}", lines(1.0, "\n")),
                 format!("# from a paper\n\nSize_Bytes  CDF\n{}", lines(100.0, "\n")),
                 lines(1.0, "\n").replace(' ', "\t"),
+                format!("bytes,cdf\n{csv}"),
+                format!("\"Flow Size\";Cumulative probability\n{}", csv.replace(',', ";")),
+                format!("size,percent\n{}", lines(1.0, "\n").replace(' ', ", ")),
             ] {
                 let found = table(&text).expect(&text);
                 assert_eq!(found.points.len(), expected.points.len(), "{text}");
@@ -431,7 +453,10 @@ mod tests {
             ("0 0\n10 50\n5 100\n", 3, "found size 5 after 10"),
             ("0 0\n10 50\n20 40\n30 100\n", 3, "found probability 40 after 50"),
             ("0 0\n10,50\n20 100\n", 2, "allowed is `size percent`"),
-            ("percent size\n50 10\n100 20\n", 1, "allowed is the header size_bytes,cdf, or lines `size percent`"),
+            ("percent size\n50 10\n100 20\n", 1, "allowed is the size first"),
+            ("packets,cdf\n1,0.5\n2,1\n", 1, "sizes in packets; allowed are bytes"),
+            ("size,color\n1,0.5\n2,1\n", 1, "allowed is a header such as size_bytes,cdf"),
+            ("flow_size;cdf\n1;0.5\n2,1\n", 3, "allowed is size;cdf"),
             ("0 100\n", 1, "found 0 as the largest size"),
         ] {
             let error = table(text).expect_err(text);

@@ -152,7 +152,7 @@ fn a_chip_gives_its_buffer_and_has_as_many_ports_as_it_has() {
     let config = scenario.runs()[0].config(1).expect("a config").switch;
     assert_eq!(config.buffer, Buffer::Shared { total: 158_229_504, alpha: (2, 1), reserve: 0 });
     for (keys, expected) in [
-        ("chip = \"tomahawk9\"", "unknown variant `tomahawk9`"),
+        ("chip = \"tomahawk9\"", "found \"tomahawk9\", allowed is \"trident2\""),
         ("", "or a `chip` such as"),
         ("chip = \"tomahawk4\"\nbuffer = { per_port = \"1MB\", alpha = 1.0 }", "only a buffer of `total` bytes"),
     ] {
@@ -163,7 +163,7 @@ fn a_chip_gives_its_buffer_and_has_as_many_ports_as_it_has() {
         .replacen("buffer = { total = \"4MB\", alpha = 1.0 }", "chip = \"trident2\"", 1)
         .replace("\"100Gbps\"", "\"400Gbps\"");
     let error = parse(&fast).expect_err("too fast").to_string();
-    assert!(error.contains("trident2 of 1280Gbps, and the ports of leaf0 have"), "{error}");
+    assert!(error.contains("trident2 of 1.28Tbps, and the ports of leaf0 have"), "{error}");
 }
 
 #[test]
