@@ -54,6 +54,8 @@ class PlannedRun:
         packet_hops: link traversals that it is expected to take.
         cpu_s: seconds of CPU that it is expected to take.
         memory_bytes: at most, about.
+        nominal_load: of the most loaded link; None where no workload has a mean rate.
+        is_too_short: it ends before it can be in a steady state.
         id: what it is known by on any machine: runs of equal ids have equal results.
     """
 
@@ -64,6 +66,8 @@ class PlannedRun:
     packet_hops: float
     cpu_s: float
     memory_bytes: int
+    nominal_load: float | None
+    is_too_short: bool
     id: str
 
 

@@ -4,12 +4,11 @@ use crate::error;
 use incast_cli::bundled::Located;
 use incast_lab::{
     atomic,
-    results::host::cores,
     run::{Plan, RunError, only::Only},
     scenario::{self, Form, Run, Source},
 };
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::{io::Write as _, path::PathBuf};
 
 /// See `incast.Scenario`.
@@ -110,19 +109,7 @@ impl Scenario {
 
     /// Runs and cost, as JSON.
     fn check(&self, py: Python<'_>, seeds: Option<usize>, only: Vec<String>) -> PyResult<String> {
-        let plan = self.plan(py, seeds, &only)?;
-        let runs = plan.runs.iter().map(|run| {
-            let grid = run.grid.iter().map(|(path, value)| (path.clone(), json!(value)));
-            json!({
-                "folder": run.folder, "scheme": run.scheme, "seed": run.seed,
-                "grid": grid.collect::<serde_json::Map<_, _>>(),
-                "packet_hops": run.expected_packet_hops(), "cpu_s": run.expected_cpu_s(),
-                "memory_bytes": run.estimated_memory(), "id": plan.id(run),
-            })
-        });
-        let runs: Vec<Value> = runs.collect();
-        let (packet_hops, cpu_s) = plan.expected_cost();
-        Ok(json!({"runs": runs, "packet_hops": packet_hops, "cpu_s": cpu_s, "cores": cores()}).to_string())
+        Ok(self.plan(py, seeds, &only)?.expected().to_string())
     }
 
     /// Of some runs, which may be of seeds that are added where claims are inconclusive: folder, expected seconds of CPU, and

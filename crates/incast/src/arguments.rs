@@ -445,6 +445,15 @@ pub struct Check {
     /// What to check.
     #[command(flatten)]
     pub selection: Selection,
+    /// Cost, load and hosts only: neither the runs nor the effective values
+    #[arg(long, conflicts_with = "json")]
+    pub brief: bool,
+    /// As JSON, a list of one object for each scenario
+    #[arg(long)]
+    pub json: bool,
+    /// End with 2 where there is a warning, or a run is too short
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// What can be listed.

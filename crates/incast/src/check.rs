@@ -4,30 +4,95 @@ use crate::{End, arguments, output, plan};
 use incast_lab::{
     results::host::{available_memory, cores},
     run::Plan,
-    scenario::LONGEST,
+    scenario::{LONGEST, Run},
     text::bytes,
 };
+use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Prints effective values, runs, warnings and the expected cost.
+/// Prints the expected cost, loads, what differs, runs and effective values.
 pub fn check(arguments: &arguments::Check) -> End {
-    match plan::plans(&arguments.selection) {
-        Ok(plans) => {
-            for (_, plan) in &plans {
-                output::data(&describe(plan));
-            }
-            End::Done
-        }
+    let plans = match plan::plans(&arguments.selection) {
+        Ok(plans) => plans,
         Err(error) => {
             output::error(&error);
-            End::BadInput
+            return End::BadInput;
+        }
+    };
+    if arguments.json {
+        let all: Vec<Value> = plans.iter().map(|(_, plan)| as_json(plan)).collect();
+        output::data(&format!("{:#}\n", Value::Array(all)));
+    } else {
+        for (_, plan) in &plans {
+            output::data(&describe(plan, arguments.brief));
         }
     }
+    let is_fine = |plan: &Plan| plan.scenario.warnings.is_empty() && !plan.runs.iter().any(Run::is_too_short);
+    if arguments.strict && !plans.iter().all(|(_, plan)| is_fine(plan)) { End::BadInput } else { End::Done }
 }
 
-fn describe(plan: &Plan) -> String {
+/// Bytes of the largest run.
+fn memory(plan: &Plan) -> u64 {
+    plan.runs.iter().map(Run::estimated_memory).max().unwrap_or(0)
+}
+
+fn as_json(plan: &Plan) -> Value {
+    let mut all = plan.expected();
+    if let Some(all) = all.as_object_mut() {
+        all.insert("scenario".into(), json!(plan.scenario.name));
+        all.insert("warnings".into(), json!(plan.scenario.warnings));
+        all.insert("effective".into(), json!(plan.scenario.effective));
+    }
+    all
+}
+
+/// What there is to say, the conclusion first; all of it is TOML.
+fn describe(plan: &Plan, is_brief: bool) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "# effective values\n{}", plan.scenario.effective_toml().trim_end());
+    let (hops, cpu_s) = plan.expected_cost();
+    let _ = writeln!(text, "# expected cost of {}, {} runs", plan.scenario.name, plan.runs.len());
+    let _ = writeln!(
+        text,
+        "#   {} packet-hops; at {:.0} ns each, {cpu_s:.1} s of CPU, {:.1} s on {} cores",
+        count(hops),
+        cpu_s * 1e9 / hops.max(1.0),
+        cpu_s / cores().min(plan.runs.len().max(1)) as f64,
+        cores()
+    );
+    let available = available_memory().map(|available| format!("; {} are available", bytes(available)));
+    let _ =
+        writeln!(text, "#   {} of memory for the largest run{}", bytes(memory(plan)), available.unwrap_or_default());
+    loads(&mut text, plan);
+    hosts(&mut text, plan);
+    if is_brief {
+        text += "\n";
+        return text;
+    }
+    let mut schemes: Vec<&str> = Vec::new();
+    for run in &plan.runs {
+        let notes = run.footnotes();
+        if !schemes.contains(&run.scheme.as_str()) && !notes.is_empty() {
+            if schemes.is_empty() {
+                let _ = writeln!(text, "\n# what schemes change");
+            }
+            let _ = writeln!(text, "#   {}: {}", run.scheme, notes.join("; "));
+            schemes.push(&run.scheme);
+        }
+    }
+    by_scheme(&mut text, plan, "switches that differ, and in what", Run::describe_switches);
+    by_scheme(&mut text, plan, "flow control", Run::describe_pfc);
+    let mut workloads: Vec<String> = Vec::new();
+    for line in plan.runs.iter().flat_map(Run::describe_workloads) {
+        if !workloads.contains(&line) {
+            workloads.push(line);
+        }
+    }
+    if !workloads.is_empty() {
+        let _ = writeln!(text, "\n# workloads");
+        for line in workloads {
+            let _ = writeln!(text, "#   {line}");
+        }
+    }
     let seeds = (plan.scenario.seeds.len(), plan.scenario.seed_budget);
     let more = if seeds.1 > seeds.0 {
         format!("; up to {} seeds where claims are inconclusive with {}", seeds.1, seeds.0)
@@ -45,46 +110,7 @@ fn describe(plan: &Plan) -> String {
             bytes(run.estimated_memory())
         );
     }
-    let mut workloads: Vec<String> = Vec::new();
-    for line in plan.runs.iter().flat_map(|run| run.describe_workloads()) {
-        if !workloads.contains(&line) {
-            workloads.push(line);
-        }
-    }
-    if !workloads.is_empty() {
-        let _ = writeln!(text, "\n# workloads");
-        for line in workloads {
-            let _ = writeln!(text, "#   {line}");
-        }
-    }
-    loads(&mut text, plan);
-    let mut schemes: Vec<&str> = Vec::new();
-    for run in &plan.runs {
-        let notes = run.footnotes();
-        if !schemes.contains(&run.scheme.as_str()) && !notes.is_empty() {
-            if schemes.is_empty() {
-                let _ = writeln!(text, "\n# what schemes change");
-            }
-            let _ = writeln!(text, "#   {}: {}", run.scheme, notes.join("; "));
-            schemes.push(&run.scheme);
-        }
-    }
-    hosts(&mut text, plan);
-    by_scheme(&mut text, plan, "switches that differ, and in what", incast_lab::scenario::Run::describe_switches);
-    by_scheme(&mut text, plan, "flow control", incast_lab::scenario::Run::describe_pfc);
-    let (hops, cpu_s) = plan.expected_cost();
-    let memory = plan.runs.iter().map(incast_lab::scenario::Run::estimated_memory).max().unwrap_or(0);
-    let _ = writeln!(text, "\n# expected cost");
-    let _ = writeln!(
-        text,
-        "#   {} packet-hops; at {:.0} ns each, {cpu_s:.1} s of CPU, {:.1} s on {} cores",
-        count(hops),
-        cpu_s * 1e9 / hops.max(1.0),
-        cpu_s / cores().min(plan.runs.len().max(1)) as f64,
-        cores()
-    );
-    let available = available_memory().map(|available| format!("; {} are available", bytes(available)));
-    let _ = writeln!(text, "#   {} of memory for the largest run{}\n", bytes(memory), available.unwrap_or_default());
+    let _ = writeln!(text, "\n# effective values\n{}\n", plan.scenario.effective_toml().trim_end());
     text
 }
 
@@ -109,12 +135,7 @@ fn hosts(text: &mut String, plan: &Plan) {
 }
 
 /// What there is to say of the runs of each scheme, each line once.
-fn by_scheme(
-    text: &mut String,
-    plan: &Plan,
-    title: &str,
-    describe: impl Fn(&incast_lab::scenario::Run) -> Vec<String>,
-) {
+fn by_scheme(text: &mut String, plan: &Plan, title: &str, describe: impl Fn(&Run) -> Vec<String>) {
     let mut lines: Vec<String> = Vec::new();
     for run in &plan.runs {
         for line in describe(run) {
@@ -148,7 +169,7 @@ fn loads(text: &mut String, plan: &Plan) {
 }
 
 /// Of the runs of a grid point.
-fn load(runs: &[incast_lab::scenario::Run]) -> String {
+fn load(runs: &[Run]) -> String {
     let all = runs.iter().filter_map(|run| run.nominal());
     let Some(most) = all.clone().max_by(|a, b| a.load.total_cmp(&b.load)) else {
         return "none: batches, lists of flows and closed loops have no mean rate".into();

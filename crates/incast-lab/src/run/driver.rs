@@ -28,6 +28,7 @@ use crate::{
 };
 use incast_sim::{Progress, outcome::FlowRecord};
 use incast_units::Time;
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::{
     collections::BTreeSet,
@@ -113,6 +114,31 @@ impl Plan {
         let mut id = hex(&Sha256::digest(format!("{scenario_hash} {} {version}", run.folder)));
         id.truncate(16);
         id
+    }
+
+    /// What `incast check` and Python say of the runs and of all together, as JSON.
+    pub fn expected(&self) -> Value {
+        let (packet_hops, cpu_s) = self.expected_cost();
+        let run = |run: &Run| {
+            json!({
+                "folder": run.folder,
+                "id": self.id(run),
+                "scheme": run.scheme,
+                "seed": run.seed,
+                "grid": run.grid.iter().map(|(key, value)| (key.clone(), json!(value))).collect::<Map<_, _>>(),
+                "packet_hops": run.expected_packet_hops(),
+                "cpu_s": run.expected_cpu_s(),
+                "memory_bytes": run.estimated_memory(),
+                "nominal_load": run.nominal().map(|nominal| nominal.load),
+                "is_too_short": run.is_too_short(),
+            })
+        };
+        json!({
+            "packet_hops": packet_hops,
+            "cpu_s": cpu_s,
+            "cores": cores(),
+            "runs": self.runs.iter().map(run).collect::<Vec<Value>>(),
+        })
     }
 
     /// Packet-hops and CPU seconds that the runs are expected to take.

@@ -317,6 +317,12 @@ impl Run {
         self.resolved.nominal.as_ref()
     }
 
+    /// It ends before it can be in a steady state.
+    pub fn is_too_short(&self) -> bool {
+        let settles = self.nominal().and_then(|nominal| nominal.settles);
+        settles.is_some_and(|settles| settles > self.counted_until)
+    }
+
     /// What flow control comes to, one line for each kind of switch port; nothing where there is none.
     pub fn describe_pfc(&self) -> Vec<String> {
         let Resolved { switch, host, classes, wire, .. } = &*self.resolved;

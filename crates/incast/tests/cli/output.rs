@@ -175,6 +175,28 @@ fn results_do_not_depend_on_jobs_and_threads() {
     assert_eq!(serial, digests("threads", &["--jobs", "1", "--threads", "2"]));
 }
 
+/// `--brief` says less, `--json` the same to programs, `--strict` makes warnings faults.
+#[test]
+fn a_check_says_as_much_as_is_asked_for() {
+    let file = scenario("small");
+    let whole = succeed(&["check", &file]);
+    assert!(whole.starts_with("# expected cost of small, "), "{whole}");
+    let brief = succeed(&["check", "--brief", &file]);
+    assert!(whole.starts_with(brief.trim_end()) && !brief.contains("name = "), "{brief}");
+    let json: serde_json::Value = serde_json::from_str(&succeed(&["check", "--json", &file])).expect("JSON");
+    let (all, effective) = (&json[0], whole.parse::<toml::Table>().expect("TOML"));
+    assert_eq!(all["effective"], serde_json::to_value(effective).expect("JSON"));
+    let runs = all["runs"].as_array().expect("runs");
+    assert!(whole.contains(&format!("{} runs", runs.len())));
+    let sum: f64 = runs.iter().filter_map(|run| run["packet_hops"].as_f64()).sum();
+    assert!((sum / all["packet_hops"].as_f64().expect("a number") - 1.0).abs() < 1e-9);
+    let strict = |set: &[&str]| incast(&[&["check", "--brief", "--strict", &file][..], set].concat()).status.code();
+    assert_eq!(strict(&["--set", "switch.ecn=off"]), Some(2), "a warning");
+    let batch = r#"workload=[{ class = "all", kind = "permutation", size = "20KB" }]"#;
+    let output = incast(&["check", "--strict", &file, "--set", batch, "--set", "measure={}"]);
+    assert_eq!(output.status.code(), Some(i32::from(!output.stderr.is_empty()) * 2), "{}", stderr(&output));
+}
+
 #[test]
 fn check_shows_what_would_run() {
     let text = succeed(&["check", &scenario("small"), "--set", "workload.incast.fan_in=2", "--seeds", "3"]);
