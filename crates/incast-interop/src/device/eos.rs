@@ -12,6 +12,8 @@ use super::{
 };
 use std::fmt::Write as _;
 
+/// The largest threshold.
+const MOST_BYTES: u64 = 256_000_000;
 /// Seconds in which a watchdog finds a pause that does not end, and in which it lets the queue be.
 const WATCHDOG: [(&str, &str); 3] = [("timeout", "0.2"), ("recovery-time", "0.2"), ("polling-interval", "0.1")];
 
@@ -21,6 +23,12 @@ const WATCHDOG: [(&str, &str); 3] = [("timeout", "0.2"), ("recovery-time", "0.2"
 /// What such a switch cannot be told.
 pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]) -> Result<Written, Refused> {
     let Tested { device, mut notes } = switch.tested(wanted, ports, classes)?;
+    let marks = device.iter().filter_map(|(kind, _)| Some((ramp(kind.marking)?.1, kind.rate)));
+    if let Some((most, rate)) = marks.max().filter(|(most, _)| *most > MOST_BYTES) {
+        return Err(Refused(vec![format!(
+            "switch.ecn: {most} B at ports of {rate}, allowed is at most {MOST_BYTES} B"
+        )]));
+    }
     let mut text = format!(
         "! {}\n! Arista EOS: ECN, flow control, and which queue sends next. Not tried on a device.\n",
         wanted.origin()

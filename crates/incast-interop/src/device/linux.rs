@@ -395,5 +395,5 @@ fn remarks(wanted: &Wanted, class: &ClassConfig, congestion: &str, notes: &mut V
         notes
             .push("PFC: dcb pfc set dev DEVICE prio-pfc all:off QUEUE:on with the queue that --for sonic names".into());
     }
-    notes.push("both ends need these files; switches need theirs: --for sonic".into());
+    notes.push("both ends need these files; switches need theirs: --for sonic, eos or nxos".into());
 }

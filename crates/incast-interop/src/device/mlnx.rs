@@ -21,6 +21,11 @@ const COUNTED: u64 = 64;
 /// Steps of `dce_tcp_g` and `initial_alpha_value`.
 const STEPS: f64 = 1024.0;
 
+/// What makes a cut alpha / 2, half of the rate at the most, and the largest rate that of the line.
+const OF_THE_PAPER: [(&str, u32); 3] = [("rpg_gd", 11), ("rpg_min_dec_fac", 50), ("rpg_max_rate", 0)];
+/// The largest part of the line's rate that a first notification can leave.
+const MOST_ON_FIRST: f64 = 0.85;
+
 /// A number of the NIC.
 #[derive(Debug)]
 pub(super) struct Setting {
@@ -48,6 +53,13 @@ pub fn write(wanted: &Wanted, given: &[Class]) -> Result<Written, Refused> {
     if let Some(other) = config.classes.iter().find(|other| other.law.values() != class.law.values()) {
         return refuse(format!("by_class: {} has parameters of its own; a NIC has one set", other.name));
     }
+    let differs = |(_, law): &&(Rate, LawParameters)| law.values() != class.law.values();
+    if let Some((rate, _)) = class.law_at.iter().find(differs) {
+        return refuse(format!(
+            "hosts of {rate} have other numbers than those of {}, as defaults follow the rate: profile = \"nvidia\" has the same at all, or give them",
+            wanted.path.rate
+        ));
+    }
     if text(class, "notification").as_deref() != Some("cnp") {
         return refuse("notification: allowed is \"cnp\"; a NIC that receives marks sends these packets".into());
     }
@@ -60,7 +72,7 @@ pub fn write(wanted: &Wanted, given: &[Class]) -> Result<Written, Refused> {
     let (Some(dscp), Some(cnp_dscp)) = (data.dscp, cnp.dscp) else {
         return refuse("--queues is missing: which DSCP and queue the priority has, such as 0=3:26".into());
     };
-    let settings = settings(class).map_err(|what| Refused(vec![what]))?;
+    let settings = settings(class, wanted.path.rate).map_err(|what| Refused(vec![what]))?;
     let mut notes = Vec::new();
     let mut script = format!(
         "#!/bin/sh\n# {}\n# NVIDIA NICs with MLNX_OFED or DOCA; not tried on a device. Until the next start only: \
@@ -86,11 +98,9 @@ pub fn write(wanted: &Wanted, given: &[Class]) -> Result<Written, Refused> {
     for (file, number) in [("clamp_tgt_rate", clamp[0]), ("clamp_tgt_rate_after_time_inc", clamp[1])] {
         let _ = writeln!(script, "    echo {number} >\"$ecn/roce_rp/{file}\"    # clamp_target");
     }
-    let first = match number(class, "rate_on_first_cnp") {
-        Some(share) if share < 1.0 => (share * wanted.path.rate.as_f64() / MEGABIT as f64).round() as u64,
-        _ => 0,
-    };
-    let _ = writeln!(script, "    echo {first} >\"$ecn/roce_rp/rate_to_set_on_first_cnp\"    # Mbit/s, 0: none");
+    for (file, number) in OF_THE_PAPER {
+        let _ = writeln!(script, "    echo {number} >\"$ecn/roce_rp/{file}\"    # cuts of alpha / 2, up to line rate");
+    }
     let _ = writeln!(script, "    # Notifications.");
     let _ = writeln!(script, "    echo {cnp_dscp} >\"$ecn/roce_np/cnp_dscp\"");
     let _ = writeln!(script, "    echo {} >\"$ecn/roce_np/cnp_802p_prio\"", cnp.tc);
@@ -134,7 +144,7 @@ fn number(class: &ClassConfig, key: &str) -> Option<f64> {
 }
 
 /// The numbers of a class, or which of them no NIC has.
-pub(super) fn settings(class: &ClassConfig) -> Result<Vec<Setting>, String> {
+pub(super) fn settings(class: &ClassConfig, line: Rate) -> Result<Vec<Setting>, String> {
     let mut all = Vec::new();
     let mut add = |file, key, (most, allowed): (u64, &str), number: u64, taken: Raw| {
         let exact = value(class, key).unwrap_or_else(|| taken.clone());
@@ -184,6 +194,17 @@ pub(super) fn settings(class: &ClassConfig) -> Result<Vec<Setting>, String> {
         let number = u64::try_from(steps).unwrap_or(u64::MAX);
         add("roce_rp/rpg_threshold", "fast_recovery", (31, "at most 31"), number, Raw::Integer(steps))?;
     }
+    if let Some(part) = number(class, "rate_on_first_cnp") {
+        let (number, taken) = if part < 1.0 {
+            let number = nearest((part * line.as_f64()) as u64, MEGABIT, 1);
+            (number, number as f64 * MEGABIT as f64 / line.as_f64())
+        } else {
+            (0, 1.0)
+        };
+        let most = (MOST_ON_FIRST * line.as_f64()) as u64 / MEGABIT;
+        let allowed = (most, "at most 0.85 of the line's rate, or 1 for no such cut");
+        add("roce_rp/rate_to_set_on_first_cnp", "rate_on_first_cnp", allowed, number, Raw::Float(taken))?;
+    }
     for (file, key) in [
         ("roce_rp/rpg_ai_rate", "additive_increase"),
         ("roce_rp/rpg_hai_rate", "hyper_increase"),
@@ -204,7 +225,7 @@ fn nearest(amount: u64, unit: u64, least: u64) -> u64 {
 
 /// What the script does not show.
 fn remarks(wanted: &Wanted, class: &ClassConfig) -> Vec<String> {
-    const TOLD: [&str; 17] = [
+    const TOLD: [&str; 16] = [
         "gain",
         "initial_alpha",
         "alpha_timer",
@@ -219,8 +240,6 @@ fn remarks(wanted: &Wanted, class: &ClassConfig) -> Vec<String> {
         "clamp_target",
         "notification",
         "rate_on_first_cnp",
-        // How far apart the ticks of cuts are from notifications no page says.
-        "decrease_delay",
         "profile",
         "variant",
     ];
@@ -243,6 +262,7 @@ fn remarks(wanted: &Wanted, class: &ClassConfig) -> Vec<String> {
             without.join(", ")
         ));
     }
+    notes.push("simulated: selective or go-back-N recovery as the scenario has it, no window of the NIC's own; ROCE_ACCL (mlxreg) is left as it is".into());
     notes.push("rpg_byte_reset is taken for units of 64 B; pages of the vendor differ (docs/dcqcn.md)".into());
     notes.push("switches need theirs: --for sonic, eos or nxos, with the same --queues".into());
     notes

@@ -95,6 +95,9 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
             );
         }
     }
+    if classes.iter().all(|class| class.tc != 0) {
+        notes.push("what is in no class, such as routing and storage at DSCP 0, has the default queue, without a share of its own here".into());
+    }
     notes.push("kbytes are taken for 1,000 B each: whether the device has 1,024 is not known here".into());
     Ok(Written { files: vec![("incast.nxos", text)], notes })
 }

@@ -63,6 +63,12 @@ pub fn percentages(weights: &[u16]) -> Vec<u16> {
     shares
 }
 
+/// Whether weights are whole per cent as they are.
+pub fn are_percentages(weights: &[u16]) -> bool {
+    let sum: u32 = weights.iter().map(|weight| u32::from(*weight)).sum();
+    weights.iter().all(|weight| (u32::from(*weight) * 100).is_multiple_of(sum.max(1)))
+}
+
 /// Thresholds and the probability at the upper one; nothing without marks.
 pub fn ramp(marking: Marking) -> Option<(u64, u64, f64)> {
     match marking {

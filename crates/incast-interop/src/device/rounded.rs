@@ -10,6 +10,7 @@ use incast_lab::scenario::{Run, toml_value};
 use incast_sim::{
     base_rtt,
     config::{ClassConfig, Ecn, RedAtRate, Size},
+    used_priorities,
 };
 use incast_units::{Bytes, Rate, Time};
 use std::collections::BTreeSet;
@@ -22,15 +23,20 @@ use toml::{Table, Value};
 pub fn scenario(run: &Run, wanted: &Wanted, device: Device) -> Table {
     let mut table = run.effective();
     let base_rtt = base_rtt((&wanted.config).into());
+    let used = used_priorities((&wanted.config).into());
     let rates: BTreeSet<u64> = wanted.config.topology.cables.iter().map(|cable| cable.link.rate.bps()).collect();
     let rates: Vec<Rate> = rates.into_iter().map(Rate::from_bps).collect();
     let round = |switch: &mut Table| {
-        round_switch(switch, base_rtt, &rates, device);
+        round_switch(switch, base_rtt, &rates, used, device);
         for own in switch.get_mut("override").and_then(Value::as_array_mut).into_iter().flatten() {
-            own.as_table_mut().into_iter().for_each(|own| round_switch(own, base_rtt, &rates, device));
+            own.as_table_mut().into_iter().for_each(|own| round_switch(own, base_rtt, &rates, used, device));
         }
     };
     let tables = |table: &mut Table| {
+        // A NIC is told of its law alone.
+        if device == Device::Mlnx {
+            return;
+        }
         table.get_mut("switch").and_then(Value::as_table_mut).into_iter().for_each(round);
         table.get_mut("host").and_then(Value::as_table_mut).into_iter().for_each(round_host);
     };
@@ -47,20 +53,21 @@ pub fn scenario(run: &Run, wanted: &Wanted, device: Device) -> Table {
             .map(|(name, _)| name.clone())
             .collect();
         let own = classes.iter().find(|class| !by_class.contains(&class.name));
-        round_law(scheme, own, wanted.config.host.mtu, device);
+        round_law(scheme, own, wanted, device);
         let refined = scheme.get_mut("by_class").and_then(Value::as_table_mut).into_iter().flatten();
         for (name, refined) in refined {
             let class = classes.iter().find(|class| class.name == *name);
-            refined.as_table_mut().into_iter().for_each(|it| round_law(it, class, wanted.config.host.mtu, device));
+            refined.as_table_mut().into_iter().for_each(|it| round_law(it, class, wanted, device));
         }
     }
     table
 }
 
 /// Rounds the parameters of a law that a table has, where the class is under that law.
-fn round_law(table: &mut Table, class: Option<&ClassConfig>, mtu: u32, device: Device) {
+fn round_law(table: &mut Table, class: Option<&ClassConfig>, wanted: &Wanted, device: Device) {
+    let mtu = wanted.config.host.mtu;
     if device == Device::Mlnx {
-        for setting in class.and_then(|class| mlnx::settings(class).ok()).into_iter().flatten() {
+        for setting in class.and_then(|class| mlnx::settings(class, wanted.path.rate).ok()).into_iter().flatten() {
             if table.contains_key(setting.key) {
                 table.insert(setting.key.into(), toml_value(&setting.taken));
             }
@@ -89,7 +96,7 @@ fn round_host(host: &mut Table) {
 }
 
 /// Rounds what a table of switches gives.
-fn round_switch(switch: &mut Table, base_rtt: Time, rates: &[Rate], device: Device) {
+fn round_switch(switch: &mut Table, base_rtt: Time, rates: &[Rate], used: u8, device: Device) {
     // Of these numbers others write none.
     let is_sonic = matches!(device, Device::Sonic | Device::Linux);
     for key in ["buffer", "pfc"].into_iter().filter(|_| is_sonic) {
@@ -99,16 +106,8 @@ fn round_switch(switch: &mut Table, base_rtt: Time, rates: &[Rate], device: Devi
             *alpha = Value::Float(rounding::power(exponent));
         }
     }
-    let weights = switch.get_mut("scheduler").and_then(|scheduler| scheduler.get_mut("weights"));
-    if let Some(Value::Array(weights)) = weights {
-        let given: Option<Vec<u16>> =
-            weights.iter().map(|weight| weight.as_integer().and_then(|weight| u16::try_from(weight).ok())).collect();
-        let rounded = given.map(|given| match device {
-            Device::Eos | Device::Nxos => queues::percentages(&given),
-            Device::Sonic | Device::Linux | Device::Mlnx => rounding::weights(&given),
-        });
-        let rounded = rounded.unwrap_or_default();
-        *weights = rounded.into_iter().map(|weight| Value::Integer(weight.into())).collect();
+    if let Some(Value::Table(scheduler)) = switch.get_mut("scheduler") {
+        round_weights(scheduler, used, device);
     }
     let Some(ecn) = switch.get("ecn").and_then(read) else { return };
     let unit = |bytes: u64| if device == Device::Nxos { nxos::kbytes(bytes) * nxos::UNIT } else { bytes };
@@ -122,6 +121,35 @@ fn round_switch(switch: &mut Table, base_rtt: Time, rates: &[Rate], device: Devi
     };
     if let Some(rounded) = written(&rates.iter().map(at).collect::<Vec<_>>()) {
         switch.insert("ecn".into(), rounded);
+    }
+}
+
+/// Rounds the weights of the priorities in use, one bit each; those of others do nothing.
+fn round_weights(scheduler: &mut Table, used: u8, device: Device) {
+    let strict = match scheduler.get("kind").and_then(Value::as_str) {
+        Some("dwrr") => 0,
+        _ => scheduler
+            .get("strict")
+            .and_then(Value::as_integer)
+            .and_then(|strict| usize::try_from(strict).ok())
+            .unwrap_or(1),
+    };
+    let Some(Value::Array(weights)) = scheduler.get_mut("weights") else { return };
+    let is_used = |index: &usize| {
+        device == Device::Sonic
+            || device == Device::Linux
+            || used & 1u8.checked_shl((index + strict) as u32).unwrap_or(0) != 0
+    };
+    let indices: Vec<usize> = (0..weights.len()).filter(is_used).collect();
+    let given = |index: &usize| weights[*index].as_integer().and_then(|weight| u16::try_from(weight).ok());
+    let Some(given) = indices.iter().map(given).collect::<Option<Vec<u16>>>() else { return };
+    let rounded = match device {
+        Device::Eos | Device::Nxos if queues::are_percentages(&given) => return,
+        Device::Eos | Device::Nxos => queues::percentages(&given),
+        Device::Sonic | Device::Linux | Device::Mlnx => rounding::weights(&given),
+    };
+    for (index, weight) in indices.into_iter().zip(rounded) {
+        weights[index] = Value::Integer(weight.into());
     }
 }
 

@@ -206,7 +206,6 @@ impl Switch {
         let left = [
             (true, "switch.buffer: what a queue may hold"),
             (self.lossless != 0, "switch.pfc: when a neighbour is paused, and the headroom"),
-            (self.own.not_ect == NotEct::Drop, "switch.not_ect"),
             (self.own.mark_at == MarkAt::Dequeue, "switch.ecn_at"),
         ];
         let left = left.into_iter().filter(|(is_left, _)| *is_left);
@@ -222,6 +221,9 @@ impl Switch {
             }
         }
         notes.dedup();
+        if self.ports.iter().any(|kind| kind.marking != Marking::Off) && self.own.not_ect == NotEct::Pass {
+            notes.push("what is not ECN-capable passes in the scenario; devices may drop it where others are marked: simulate not_ect = \"drop\"".into());
+        }
         notes.push("hosts must send with these DSCPs: sockets' IP_TOS, or their NIC's setting".into());
         Ok(Tested { device, notes })
     }

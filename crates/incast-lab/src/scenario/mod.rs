@@ -200,10 +200,11 @@ impl Scenario {
         let mut points = Vec::new();
         for point in &grid {
             let mut tree = overrides::at_point(&root, point).map_err(|problem| locate(&root, problem))?;
+            let host = tree.get("host").cloned();
             profile::fill(&mut tree);
             let values = point.iter().map(|(path, node)| (path.clone(), overrides::toml_value(node))).collect();
             let resolved = collect::read(&tree)
-                .and_then(|document| resolve::resolve(document, &tree, values, &mut files))
+                .and_then(|document| resolve::resolve(document, &tree, host.as_ref(), values, &mut files))
                 .map_err(|problems| all(&tree, problems));
             let resolved = match (resolved, &mut refused) {
                 (Err(error), Some(refused)) if refused.len() + 1 < grid.len() => {

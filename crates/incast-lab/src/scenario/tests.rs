@@ -252,6 +252,22 @@ fn hosts_can_be_those_of_linux() {
     let one = parse_with(&text, &own).expect("good");
     assert_eq!(config(&one, "dctcp").host.ack_delay, Time::from_ms(4));
     assert_eq!(config(&one, "cubic").host.rto_min, Time::from_ms(1));
+    // What a scheme gives counts before what profiles fill in, of the scenario, too.
+    let mixed = [("host.profile", "linux"), ("scheme.dctcp.host", "{ rto_min = \"5ms\" }")];
+    assert_eq!(config(&parse_with(&text, &mixed).expect("good"), "dctcp").host.ack_delay, Time::from_ms(4));
+    let lineage = text.replace("duration = \"20ms\"", "profile = \"hpcc-lineage\"\nduration = \"20ms\"");
+    let lineage = parse_with(&lineage, &[("scheme.dctcp.host", "{ profile = \"linux\" }")]).expect("good");
+    assert_eq!(config(&lineage, "dctcp").host.rto_min, Time::from_ms(200));
+    assert_eq!(config(&lineage, "cubic").host.rto_min, Time::from_ms(100));
+    let void = [("host.profile", "linux"), ("host.ack_every", "1"), ("host.ack_delay", "3ms")];
+    let warnings = parse_with(&text, &void).expect("good").warnings;
+    assert!(
+        warnings.iter().all(|warning| warning.contains("host.ack_delay has no effect")) && !warnings.is_empty(),
+        "{warnings:?}"
+    );
+    let foreign = parse_with(&text, &[("host.profile", "linux"), ("scheme.cubic.law", "homa")]);
+    let foreign = foreign.map(|scenario| scenario.warnings.join("; ")).unwrap_or_else(|error| error.to_string());
+    assert!(foreign.contains("which has no homa"), "{foreign}");
     let unlike = |law: &str| one.runs().iter().find(|run| run.scheme == law).and_then(Run::unlike_linux);
     assert_eq!(unlike("dctcp"), None);
     assert_eq!(unlike("cubic").map(|(rto_min, keys)| (rto_min, keys[0])), Some((Time::from_ms(1), "rto_min")));

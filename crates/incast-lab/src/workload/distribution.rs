@@ -42,10 +42,10 @@ enum Columns {
     Blanks,
 }
 
-/// What headers call the two columns, in small letters, with underscores for blanks and hyphens.
-const SIZES: [&str; 8] =
-    ["size_bytes", "size", "sizes", "bytes", "flow_size", "flow_size_bytes", "size_b", "size_(bytes)"];
-const PROBABILITIES: [&str; 10] = [
+/// What headers call the two columns, the first also anything that begins with "size": in small letters, with underscores
+/// for blanks and hyphens and without brackets.
+const SIZES: [&str; 6] = ["bytes", "flow_size", "flow_size_bytes", "flow_size_b", "flowsize", "message_size"];
+const PROBABILITIES: [&str; 11] = [
     "cdf",
     "p",
     "prob",
@@ -54,6 +54,7 @@ const PROBABILITIES: [&str; 10] = [
     "percentage",
     "percentile",
     "cumulative",
+    "cum_prob",
     "cumulative_probability",
     "fraction",
 ];
@@ -77,15 +78,18 @@ impl Columns {
             // Without it, a table of probabilities and sizes, or of sizes in packets, would be taken for one of ours.
             return if columns == Self::Blanks { Ok((columns, false)) } else { Err(unknown()) };
         }
-        let plain = |cell: &str| cell.trim().trim_matches('"').to_ascii_lowercase().replace([' ', '-'], "_");
+        let plain = |cell: &str| {
+            cell.trim().trim_matches('"').to_ascii_lowercase().replace([' ', '-'], "_").replace(['(', ')'], "")
+        };
         let (first, second) = (plain(first), plain(second));
         if first.contains("packet") || first.contains("pkt") {
             return Err(format!("found {shown:?}: sizes in packets; allowed are bytes, so many for each packet"));
         }
-        if SIZES.contains(&first.as_str()) && PROBABILITIES.contains(&second.as_str()) {
+        let is_size = |name: &str| name.starts_with("size") || SIZES.contains(&name);
+        if is_size(&first) && PROBABILITIES.contains(&second.as_str()) {
             return Ok((columns, true));
         }
-        if PROBABILITIES.contains(&first.as_str()) && SIZES.contains(&second.as_str()) {
+        if PROBABILITIES.contains(&first.as_str()) && is_size(&second) {
             return Err(format!("found {shown:?}, allowed is the size first: size_bytes,cdf"));
         }
         Err(unknown())
@@ -430,6 +434,7 @@ mod tests {
                 format!("# from a paper\n\nSize_Bytes  CDF\n{}", lines(100.0, "\n")),
                 lines(1.0, "\n").replace(' ', "\t"),
                 format!("bytes,cdf\n{csv}"),
+                format!("Size (B),cum_prob\n{csv}"),
                 format!("\"Flow Size\";Cumulative probability\n{}", csv.replace(',', ";")),
                 format!("size,percent\n{}", lines(1.0, "\n").replace(' ', ", ")),
             ] {

@@ -2,7 +2,8 @@
 //!
 //! Sources: buffer pools and `pg_profile_lookup.ini` of sonic-net/sonic-buildimage (`device/`), of August 2026; for
 //! Spectrum the formula of sonic-swss, `cfgmgr/buffer_headroom_mellanox.lua`, with the quanta of IEEE 802.3, 31B.3.7.
-//! Rates are the vendors'. A pool is what SONiC hands out, a little less than the chip's memory; headroom is part of it.
+//! Rates are the vendors'. A pool is what SONiC hands out, a little less than the chip's memory; headroom is part of it. Of
+//! Tomahawk, Tomahawk 2 and Spectrum it is the egress pool.
 
 use incast_units::{Rate, Time};
 use schemars::JsonSchema;
@@ -57,6 +58,8 @@ enum Shipped {
         cell: u64,
         /// Whether the newer form is used, with the response time of each rate, whole cells and a tile's delay.
         by_rate: bool,
+        /// Gbit/s of its fastest ports.
+        fastest: u64,
     },
 }
 
@@ -130,28 +133,28 @@ const FACTS: &[Facts] = &[
         name: "spectrum",
         gbps: 3_200,
         pool: 13_900_000,
-        headroom: Shipped::Formula { cell: 96, by_rate: false },
+        headroom: Shipped::Formula { cell: 96, by_rate: false, fastest: 100 },
     },
     Facts {
         chip: Chip::Spectrum2,
         name: "spectrum-2",
         gbps: 6_400,
         pool: 34_300_000,
-        headroom: Shipped::Formula { cell: 144, by_rate: false },
+        headroom: Shipped::Formula { cell: 144, by_rate: false, fastest: 200 },
     },
     Facts {
         chip: Chip::Spectrum3,
         name: "spectrum-3",
         gbps: 12_800,
         pool: 60_800_000,
-        headroom: Shipped::Formula { cell: 144, by_rate: false },
+        headroom: Shipped::Formula { cell: 144, by_rate: false, fastest: 400 },
     },
     Facts {
         chip: Chip::Spectrum4,
         name: "spectrum-4",
         gbps: 51_200,
         pool: 158_229_504,
-        headroom: Shipped::Formula { cell: 192, by_rate: true },
+        headroom: Shipped::Formula { cell: 192, by_rate: true, fastest: 800 },
     },
 ];
 
@@ -179,7 +182,12 @@ impl Chip {
     pub fn headroom(self, rate: Rate, delay: Time) -> Result<u64, String> {
         let facts = self.facts();
         match facts.headroom {
-            Shipped::Formula { cell, by_rate } => Ok(nvidia(cell, by_rate, rate, delay)),
+            Shipped::Formula { cell, by_rate, fastest } if rate <= Rate::from_gbps(fastest) => {
+                Ok(nvidia(cell, by_rate, rate, delay))
+            }
+            Shipped::Formula { fastest, .. } => {
+                Err(format!("it has no ports of {rate}, allowed is {fastest}Gbps at most"))
+            }
             Shipped::Table(rows) => {
                 let row = rows.iter().find(|(gbps, _)| Rate::from_gbps(*gbps) == rate);
                 let (_, sizes) = row.ok_or_else(|| {
@@ -263,22 +271,37 @@ mod tests {
         }
     }
 
-    /// Values of the tables that SONiC ships for NVIDIA's switches, which come from the formula.
+    /// Values of the tables that SONiC ships for NVIDIA's switches, which come from the formula, and by how many KiB it is
+    /// below them.
     #[test]
     fn the_formula_gives_what_is_shipped() {
-        for (chip, gbps, sizes) in [
-            ("spectrum", 100, [30_720, 38_912, 104_448]),
-            ("spectrum-2", 100, [33_792, 44_032, 117_760]),
-            ("spectrum-3", 400, [38_912, 77_824, 373_760]),
-            ("spectrum-4", 100, [113_664, 126_976, 225_280]),
-            ("spectrum-4", 400, [231_424, 283_648, 677_888]),
-            ("spectrum-4", 800, [257_024, 362_496, 1_150_976]),
+        for (chip, gbps, sizes, below) in [
+            ("spectrum", 100, [30_720, 38_912, 104_448], [1, 0, 1]),
+            ("spectrum-2", 100, [33_792, 44_032, 117_760], [0, 0, 0]),
+            ("spectrum-3", 100, [33_792, 44_032, 117_760], [0, 0, 0]),
+            ("spectrum-3", 400, [38_912, 77_824, 373_760], [1, 0, 0]),
+            ("spectrum-4", 100, [113_664, 126_976, 225_280], [0, 0, 0]),
+            ("spectrum-4", 400, [231_424, 283_648, 677_888], [1, 0, 0]),
+            ("spectrum-4", 800, [257_024, 362_496, 1_150_976], [1, 0, 1]),
         ] {
-            for (cable, size) in CABLES.into_iter().zip(sizes) {
-                let found = of(chip, gbps, cable).expect("headroom");
-                // One value of the shipped table is a unit off.
-                assert!(found.abs_diff(size) <= 1_024, "{chip} {gbps} {cable}: {found} {size}");
+            for ((cable, size), below) in CABLES.into_iter().zip(sizes).zip(below) {
+                assert_eq!(of(chip, gbps, cable), Ok(size - 1_024 * below), "{chip} {gbps} {cable}");
             }
+        }
+        assert!(of("spectrum", 400, 5).is_err_and(|what| what.contains("100Gbps at most")));
+    }
+
+    #[test]
+    fn tables_are_those_that_are_shipped() {
+        for (chip, gbps, sizes) in [
+            ("trident2", 100, [47_216, 52_624, 91_728]),
+            ("tomahawk", 100, [165_568, 177_632, 268_736]),
+            ("tomahawk2", 100, [54_080, 59_696, 101_088]),
+            ("tomahawk3", 400, [178_562, 201_930, 373_888]),
+            ("tomahawk4", 100, [129_032, 142_240, 240_538]),
+            ("tomahawk5", 800, [729_488, 835_406, 1_621_536]),
+        ] {
+            assert_eq!(CABLES.map(|cable| of(chip, gbps, cable)), sizes.map(Ok), "{chip}");
         }
     }
 

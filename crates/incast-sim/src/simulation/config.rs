@@ -177,7 +177,7 @@ impl ConfigError {
 }
 
 /// What a switch lacks to be lossless.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Shortage {
     /// A port's headroom is too small.
     #[error(
@@ -195,12 +195,14 @@ pub enum Shortage {
         needed: u64,
     },
     /// A chip's vendor has no headroom for a port.
-    #[error("{chip}: {what}, or a size in bytes")]
+    #[error("{chip}: {}, or a size in bytes", chip.headroom(*rate, *delay).err().unwrap_or_default())]
     Unknown {
         /// The chip.
         chip: Chip,
-        /// What is missing, and what is allowed.
-        what: String,
+        /// Rate of the port.
+        rate: Rate,
+        /// Propagation delay of its cable.
+        delay: Time,
     },
     /// The shared buffer is too small.
     #[error(

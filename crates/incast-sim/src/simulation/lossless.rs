@@ -151,8 +151,10 @@ pub fn is_promised(config: &Config) -> bool {
 /// Every port must have the headroom that it needs, and thresholds in order.
 fn check_ports(rules: &Rules, links: &[(Rate, Time)]) -> Result<(), Shortage> {
     for (rate, delay) in links {
-        if let Headroom::Chip(chip) = rules.pfc.headroom {
-            chip.headroom(*rate, *delay).map_err(|what| Shortage::Unknown { chip, what })?;
+        if let Headroom::Chip(chip) = rules.pfc.headroom
+            && chip.headroom(*rate, *delay).is_err()
+        {
+            return Err(Shortage::Unknown { chip, rate: *rate, delay: *delay });
         }
         let limits = rules.limits(*rate, *delay);
         if let Bounds::Static { xoff, xon } = limits.threshold

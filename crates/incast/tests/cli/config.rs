@@ -148,12 +148,16 @@ fn what_is_rounded_for_a_device_is_written_back_and_stays() {
     let out = folder("config-rounded");
     let roce = fs::read_to_string("../../rigs/sonic/roce.toml").expect("a scenario");
     let (file, rounded) = (out.join("there.toml"), out.join("rounded.toml"));
-    // Numbers that no device has: bytes of a kilobyte, a third of a per cent, a rate below a megabit.
+    // Numbers that devices do not have: parts of a kilobyte, of a per cent, of a microsecond, of a Mbit/s, and weights.
     let odd =
         roce.replace("min = \"400KB\", max = \"1600KB\", p = 0.2", "min = \"400400B\", max = \"1600600B\", p = 0.123");
     let odd = odd.replace(
+        "priorities = 2\nscheduler = { kind = \"strict-over-dwrr\", strict = 1, weights = [4] }",
+        "priorities = 4\nscheduler = { kind = \"dwrr\", weights = [2, 7, 5, 7] }",
+    );
+    let odd = odd.replace(
         "law = \"dcqcn\"",
-        "law = \"dcqcn\"\nprofile = \"nvidia\"\ngain = 0.01\nincrease_timer = \"100400ns\"\nadditive_increase = \"5.4Mbps\"",
+        "law = \"dcqcn\"\nprofile = \"nvidia\"\nrate_on_first_cnp = 0.12345678\ngain = 0.01\nincrease_timer = \"100400ns\"\nadditive_increase = \"5.4Mbps\"",
     );
     fs::write(&file, odd).expect("written");
     let leaf: Vec<String> = (1..=8).map(|port| format!("Ethernet{port}@100Gbps")).collect();
@@ -187,9 +191,14 @@ fn what_is_rounded_for_a_device_is_written_back_and_stays() {
         let output = incast(&first.iter().map(String::as_str).collect::<Vec<_>>());
         let (said, told) = (stderr(&output), String::from_utf8_lossy(&output.stdout).into_owned());
         assert!(said.contains(expected[0]) && told.contains(expected[1]), "{target}: {said}\n{told}");
-        let again = of(&rounded);
+        let twice = out.join("twice.toml");
+        let again: Vec<String> =
+            [of(&rounded), vec!["--as-rounded".into(), text(&twice).into(), "--force".into()]].concat();
         let again = incast(&again.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(!stderr(&again).contains("in the scenario"), "{target}: {}", stderr(&again));
+        let said = stderr(&again);
+        assert!(!said.contains("on the device") && !said.contains("on the NIC"), "{target}: {said}");
+        let read = |file: &std::path::Path| fs::read_to_string(file).expect("a scenario");
+        assert_eq!(read(&twice), read(&rounded), "{target}: rounded again it stays what it is");
         // But for what a line says of the scenario, it is the same text.
         let bare = |text: &str| {
             text.lines().map(|line| line.split("    #").next().unwrap_or(line).to_owned()).collect::<Vec<_>>()
@@ -205,6 +214,10 @@ fn what_is_rounded_for_a_device_is_written_back_and_stays() {
         (
             vec!["--for", "mlnx", "--queues", "1=3:26", "0=6:48", "--set", "scheme.dcqcn.notification=ecn-echo"],
             "allowed is \"cnp\"",
+        ),
+        (
+            vec!["--for", "mlnx", "--queues", "1=3:26", "0=6:48", "--set", "scheme.dcqcn.rate_on_first_cnp=0.9"],
+            "at most 0.85 of the line's rate",
         ),
         (vec!["--for", "mlnx", "--queues", "1=3:26"], "each priority that the scheme uses is given once"),
         (vec!["--for", "mlnx", "--switch", "leaf0"], "--switch and --ports are about switches"),

@@ -20,7 +20,7 @@ const DROP_TAIL_PACKETS: u64 = 100;
 /// The law that the settings of trimming switches are for.
 pub const NDP: &str = "ndp";
 
-/// Writes it; what comes back beside it is the topology file that it names, if there is one.
+/// Writes it.
 pub fn write(matrix: &Matrix, fabric: &Fabric, inputs: &Inputs<'_>, names: &Names) -> String {
     let mut page = Page::default();
     let topology = inputs.topology.map(|text| format!(" and {}", text.name())).unwrap_or_default();

@@ -113,7 +113,7 @@ pub enum HostProfile {
     /// packet.
     #[default]
     Standard,
-    /// Linux 6.1 to 6.18 as installed, with HZ = 1000: least timeout 200 ms, acknowledgements for two packets or after 40
+    /// Linux 6.18 as installed, with HZ = 1000: least timeout 200 ms, acknowledgements for two packets or after 40
     /// ms, sixteen quick ones, DCTCP's echo, timers by the tick, a handshake, one reduction a recovery, over a round
     /// trip, pacing as `fq` does it. DCTCP, CUBIC, BBR and Marimo start with ten segments and are as Linux's modules.
     Linux,

@@ -58,44 +58,48 @@ pub fn unlike_linux(host: &Host) -> Vec<&'static str> {
 /// How long Linux holds an acknowledgement (`TCP_DELACK_MIN`); by `tcp_delack_max` less than the least timeout.
 const LINUX_ACK_DELAY: Time = Time::from_ms(40);
 
-/// Fills in what a table of `[host]` has by its own `profile`.
-pub fn fill_host(host: &mut Node) {
-    if host.text("profile") != Some("linux") {
-        return;
-    }
-    let Some(origin) = host.entries().iter().find(|entry| entry.key == "profile").map(|entry| entry.origin) else {
-        return;
-    };
-    for (key, value) in LINUX {
-        if let Ok(value) = Node::parse_value(value, origin) {
-            host.insert_default(key, value);
+/// Where the scenario's profile is given, if it is that of HPCC's simulators.
+pub fn lineage(root: &Node) -> Option<Origin> {
+    let profile = root.entries().iter().find(|entry| entry.key == "profile")?;
+    matches!(&profile.node.value, Value::Text(name) if name == HPCC_LINEAGE).then_some(profile.origin)
+}
+
+/// Fills in what a table of `[host]` has by its own `profile`, and then by the scenario's.
+pub fn fill_host(host: &mut Node, lineage: Option<Origin>) {
+    let text = |origin: Origin, text: &str| Node { origin, value: Value::Text(text.to_owned()) };
+    let own = host.entries().iter().find(|entry| entry.key == "profile").map(|entry| entry.origin);
+    if let Some(origin) = own.filter(|_| host.text("profile") == Some("linux")) {
+        for (key, value) in LINUX {
+            if let Ok(value) = Node::parse_value(value, origin) {
+                host.insert_default(key, value);
+            }
+        }
+        let time = |key: &str| host.text(key).and_then(|text| text.parse::<Time>().ok());
+        if let (Some(rto_min), Some(tick)) = (time("rto_min"), time("timer_tick")) {
+            let delay = LINUX_ACK_DELAY.min(rto_min.saturating_sub(tick).max(tick));
+            host.insert_default("ack_delay", text(origin, &delay.to_string()));
         }
     }
-    let time = |key: &str| host.text(key).and_then(|text| text.parse::<Time>().ok());
-    if let (Some(rto_min), Some(tick)) = (time("rto_min"), time("timer_tick")) {
-        let delay = LINUX_ACK_DELAY.min(rto_min.saturating_sub(tick).max(tick));
-        host.insert_default("ack_delay", Node { origin, value: Value::Text(delay.to_string()) });
+    if let Some(origin) = lineage {
+        host.insert_default("pace_credit", text(origin, "none"));
+        host.insert_default("rto_min", text(origin, "100ms"));
     }
 }
 
 /// Fills in the profile's values of `[switch]`, `[wire]` and `[host]`; errors in them point to the line of the profile.
 pub fn fill(root: &mut Node) {
-    root.get_mut("host").into_iter().for_each(fill_host);
-    let Some(profile) = root.entries().iter().find(|entry| entry.key == "profile") else { return };
-    if !matches!(&profile.node.value, Value::Text(name) if name == HPCC_LINEAGE) {
-        return;
-    }
-    let origin = profile.origin;
+    let lineage = lineage(root);
+    root.get_mut("host").into_iter().for_each(|host| fill_host(host, lineage));
+    let Some(origin) = lineage else { return };
     let text = |text: &str| Node { origin, value: Value::Text(text.to_owned()) };
     root.insert_default("wire", Node { origin, value: Value::Table(Vec::new()) });
     if let Some(wire) = root.get_mut("wire") {
         wire.insert_default("gap", text("0B"));
         wire.insert_default("rounding", text("whole-ns"));
     }
-    root.insert_default("host", Node { origin, value: Value::Table(Vec::new()) });
-    if let Some(host) = root.get_mut("host") {
-        host.insert_default("pace_credit", text("none"));
-        host.insert_default("rto_min", text("100ms"));
+    if root.get("host").is_none() {
+        root.insert_default("host", Node { origin, value: Value::Table(Vec::new()) });
+        root.get_mut("host").into_iter().for_each(|host| fill_host(host, lineage));
     }
     root.insert_default("switch", Node { origin, value: Value::Table(Vec::new()) });
     let Some(switch) = root.get_mut("switch") else { return };

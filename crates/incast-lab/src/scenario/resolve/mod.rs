@@ -77,6 +77,7 @@ pub struct Point {
 pub fn resolve(
     document: Document,
     root: &Node,
+    host: Option<&Node>,
     grid: Vec<(String, toml::Value)>,
     files: &mut Files,
 ) -> Result<Point, Problems> {
@@ -98,7 +99,7 @@ pub fn resolve(
         Ok(traffic) => traffic,
         Err(others) => return Err(of(others, problems)),
     };
-    let context = Context { document: &document, root, topology: &topology, traffic: &traffic };
+    let context = Context { document: &document, root, host, topology: &topology, traffic: &traffic };
     let mut schemes = Vec::new();
     for index in 0..document.scheme.len() {
         match scheme::resolve(&context, index, files) {

@@ -26,6 +26,8 @@ pub struct Resolved {
     pub nominal: Option<Nominal>,
     /// The switch and host tables as merged.
     pub merged: (Switch, Host),
+    /// Keys of the host table that are written, and not filled in by a profile.
+    pub given_of_host: Vec<String>,
     /// What the scheme changes.
     pub footnotes: Vec<String>,
 }

@@ -51,6 +51,8 @@ pub struct Context<'a> {
     pub document: &'a Document,
     /// The document with the places of its values.
     pub root: &'a Node,
+    /// `[host]` as it is written, without what profiles fill in.
+    pub host: Option<&'a Node>,
     /// The fabric.
     pub topology: &'a Arc<Topology>,
     /// The traffic.
@@ -64,14 +66,15 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let at = |problem: Problem| problem.at(&keys!["scheme", index]);
     // Faults in a merged table are looked up in the merged table, where every value still has its own place.
     let merged = |key: &str| merge(context.root.get(key), written.and_then(|scheme| scheme.get(key)));
-    let (switch_node, mut host_node) = (merged("switch"), merged("host"));
+    let (switch_node, mut host_node) = (merged("switch"), merge(context.host, written.and_then(|it| it.get("host"))));
+    let given_of_host: Vec<String> = host_node.entries().iter().map(|entry| entry.key.clone()).collect();
     if context.document.host.profile == HostProfile::Linux && host_node.text("profile") == Some("standard") {
         let problem = Problem::new(
             "[host] has `profile = \"linux\"`, whose values a scheme cannot take back; allowed is to leave it out there, and give it to the schemes that have it",
         );
         return Err(at(problem.at(&keys!["host", "profile"])));
     }
-    profile::fill_host(&mut host_node);
+    profile::fill_host(&mut host_node, profile::lineage(context.root));
     let place = |problem: Problem| {
         let found = match problem.path.first() {
             Some(Step::Key(key)) if key == "switch" => switch_node.origin_of(&problem.path[1..]),
@@ -133,6 +136,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
         wire,
         path: network,
         merged: (switch_table, host_table),
+        given_of_host,
         footnotes,
     })
 }
@@ -471,9 +475,6 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
 /// What is given for hosts and does nothing there. What a profile gives is not said.
 fn hosts_without_effect(scheme: &Resolved) -> Vec<String> {
     let (name, host) = (&scheme.name, &scheme.merged.1);
-    if !host.profile.is_standard() {
-        return Vec::new();
-    }
     let by_flows = !scheme.classes.is_empty()
         && scheme.classes.iter().all(|class| class.law.transport().acknowledges == Acknowledges::Flows);
     let of_flows = "its receivers acknowledge whole flows and request what is missing";
@@ -500,8 +501,21 @@ fn hosts_without_effect(scheme: &Resolved) -> Vec<String> {
             "connections of receiver-driven laws are open from the start",
         ),
     ];
-    let void = all.into_iter().filter(|(_, is_void, _)| *is_void);
-    void.map(|(key, _, why)| format!("scheme {name}: {key} has no effect, as {why}")).collect()
+    let is_given = |key: &str| {
+        let key = key.trim_start_matches("host.").split(' ').next().unwrap_or(key);
+        host.profile.is_standard() || scheme.given_of_host.iter().any(|given| given == key)
+    };
+    let void = all.into_iter().filter(|(key, is_void, _)| *is_void && is_given(key));
+    let linux = |class: &ClassConfig| LawParameters::linux(class.law.info().name, &scheme.path).is_empty();
+    let foreign = scheme.classes.iter().find(|class| !host.profile.is_standard() && linux(class));
+    let foreign = foreign.map(|class| {
+        let law = class.law.info().name;
+        format!("scheme {name}: host.profile = \"linux\" gives {law} the timers and acknowledgements of Linux, which has no {law}")
+    });
+    foreign
+        .into_iter()
+        .chain(void.map(|(key, _, why)| format!("scheme {name}: {key} has no effect, as {why}")))
+        .collect()
 }
 
 /// Priorities that are given and do nothing, as a law assigns them itself.

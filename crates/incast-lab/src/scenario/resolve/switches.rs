@@ -115,7 +115,11 @@ fn check_used(common: &Switch, matching: &[(u32, Vec<usize>)]) -> Result<(), Pro
             return Err(here("nothing is given besides `at`: chip, buffer, ecn, ecn_at, not_ect or pfc"));
         }
         let again = |tables: &[usize], key: &Key| {
-            tables.iter().any(|other| *other > index && given(&common.overrides[*other]).contains(key))
+            // A chip brings its buffer.
+            let gives = |other: &Table| {
+                given(other).contains(key) || key.0 == "buffer" && key.1.is_empty() && other.chip.is_some()
+            };
+            tables.iter().any(|other| *other > index && gives(&common.overrides[*other]))
         };
         let mut here_too = matching.iter().filter(|(_, tables)| tables.contains(&index));
         if here_too.all(|(_, tables)| keys.iter().all(|key| again(tables, key))) {

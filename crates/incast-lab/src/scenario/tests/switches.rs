@@ -159,6 +159,9 @@ fn a_chip_gives_its_buffer_and_has_as_many_ports_as_it_has() {
         let error = alone(keys).expect_err(keys).to_string();
         assert!(error.contains(expected), "{keys}: {error}");
     }
+    let dead =
+        "override = [{ at = \"spine*\", buffer = { total = \"1MB\" } }, { at = \"spine*\", chip = \"tomahawk5\" }]\n";
+    assert!(parse(&with(dead)).expect_err("dead").to_string().contains("has no effect"));
     let fast = GOOD
         .replacen("buffer = { total = \"4MB\", alpha = 1.0 }", "chip = \"trident2\"", 1)
         .replace("\"100Gbps\"", "\"400Gbps\"");

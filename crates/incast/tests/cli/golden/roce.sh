@@ -21,12 +21,15 @@ for interface in "$@"; do
     echo 4 >"$ecn/roce_np/min_time_between_cnps"    # cnp_interval = "4us"
     echo 32767 >"$ecn/roce_rp/rpg_byte_reset"    # byte_counter = "2097.088KB"
     echo 1 >"$ecn/roce_rp/rpg_threshold"    # fast_recovery = 1
+    echo 0 >"$ecn/roce_rp/rate_to_set_on_first_cnp"    # rate_on_first_cnp = 1
     echo 5 >"$ecn/roce_rp/rpg_ai_rate"    # additive_increase = "5Mbps"
     echo 50 >"$ecn/roce_rp/rpg_hai_rate"    # hyper_increase = "50Mbps"
     echo 1 >"$ecn/roce_rp/rpg_min_rate"    # min_rate = "1Mbps"
     echo 0 >"$ecn/roce_rp/clamp_tgt_rate"    # clamp_target
     echo 1 >"$ecn/roce_rp/clamp_tgt_rate_after_time_inc"    # clamp_target
-    echo 0 >"$ecn/roce_rp/rate_to_set_on_first_cnp"    # Mbit/s, 0: none
+    echo 11 >"$ecn/roce_rp/rpg_gd"    # cuts of alpha / 2, up to line rate
+    echo 50 >"$ecn/roce_rp/rpg_min_dec_fac"    # cuts of alpha / 2, up to line rate
+    echo 0 >"$ecn/roce_rp/rpg_max_rate"    # cuts of alpha / 2, up to line rate
     # Notifications.
     echo 48 >"$ecn/roce_np/cnp_dscp"
     echo 6 >"$ecn/roce_np/cnp_802p_prio"
