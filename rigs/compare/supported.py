@@ -11,6 +11,8 @@ ANY = object()
 # What scenarios may say: the values that a rig has, or `ANY` where it is told. All else would act on one side only. None is
 # a key that is not there.
 HOST = {
+    # What it sets is each looked at below.
+    "profile": [None, "linux"],
     "mtu": ANY,
     "rto_min": ANY,
     "ack_every": [2],
