@@ -86,13 +86,22 @@ const PATIENCE: Time = Time::from_ms(100_000);
 /// Within this one where connections are opened over lossy links: a SYN waits for a second, and twice as long each time
 /// (RFC 6298, 5.5), so that the seventh that is lost is sent again after two minutes, the tenth after 17.
 const PATIENCE_WITH_SYN: Time = Time::from_ms(2_000_000);
+/// Within this one where timeouts are those of Linux, over lossy links: each packet that is lost several times in a row waits
+/// for minutes.
+const PATIENCE_WITH_LINUX: Time = Time::from_ms(1_000_000_000);
+/// Timeouts from which on that is so.
+const LONG_TIMEOUT: Time = Time::from_ms(100);
 
 /// What has not ended when a scenario does gets more time.
 fn live(run: &Run, outcome: Outcome) -> Live {
     let Ok(mut config) = run.config(1) else { return Live::Excused("no configuration") };
     let (gives_up, lossy) =
         (config.host.give_up_after.is_some(), config.topology.cables.iter().any(|cable| cable.link.loss > 0.0));
-    let patience = if lossy && config.host.handshake { PATIENCE_WITH_SYN } else { PATIENCE };
+    let patience = match lossy {
+        true if config.host.rto_min >= LONG_TIMEOUT => PATIENCE_WITH_LINUX,
+        true if config.host.handshake => PATIENCE_WITH_SYN,
+        _ => PATIENCE,
+    };
     let goes_back = config.classes.iter().any(|class| class.recovery == Recovery::GoBackN);
     let last_event = config.link_events.iter().map(|event| event.at).max().unwrap_or(Time::ZERO);
     let mut outcome = outcome;

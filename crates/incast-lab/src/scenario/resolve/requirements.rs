@@ -1,6 +1,6 @@
 //! What the laws of a scheme need of its fabric ([`incast_cc::law::Requirements`]), and is not there.
 
-use super::{resolved::Resolved, scheme::any_switch};
+use super::resolved::Resolved;
 use incast_cc::law::Recovery;
 use incast_sim::{
     config::{Buffer, ClassConfig, Ecn, LoadBalancing, SwitchConfig},
@@ -17,7 +17,7 @@ pub fn warnings(topology: &Topology, scheme: &Resolved) -> Vec<String> {
             unmet.push(what);
         }
     };
-    let marks = any_switch(topology, scheme, |switch| switch.ecn != Ecn::Off) || !switch.agent.is_none();
+    let marks = scheme.any_switch(topology, |switch| switch.ecn != Ecn::Off) || !switch.agent.is_none();
     for class in &scheme.classes {
         let (law, needs) = (class.law.info().name, class.law.requirements());
         if needs.marks && !marks {

@@ -3,7 +3,10 @@
 use super::nominal::Nominal;
 use crate::scenario::document::{host::Host, switch::Switch};
 use incast_cc::Path;
-use incast_sim::config::{ClassConfig, HostConfig, SwitchConfig, Ties, Wire};
+use incast_sim::{
+    config::{ClassConfig, HostConfig, SwitchConfig, Ties, Wire},
+    topology::Topology,
+};
 
 /// A scheme at one grid point, ready to be simulated.
 #[derive(Clone, Debug)]
@@ -30,4 +33,11 @@ pub struct Resolved {
     pub given_of_host: Vec<String>,
     /// What the scheme changes.
     pub footnotes: Vec<String>,
+}
+
+impl Resolved {
+    /// Whether it is so at some switches.
+    pub fn any_switch(&self, topology: &Topology, is_so: impl Fn(&SwitchConfig) -> bool) -> bool {
+        self.switch.kinds(topology.hosts..topology.nodes()).iter().any(|(switch, _)| is_so(switch))
+    }
 }

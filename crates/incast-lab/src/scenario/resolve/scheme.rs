@@ -349,7 +349,7 @@ fn not_ect(topology: &Topology, scheme: &Resolved) -> Option<String> {
     let name = &scheme.name;
     let drops = |switch: &SwitchConfig| switch.not_ect == NotEct::Drop;
     let marks = |switch: &SwitchConfig| switch.ecn != Ecn::Off && !by_agent;
-    let any = |is_so: &dyn Fn(&SwitchConfig) -> bool| any_switch(topology, scheme, is_so);
+    let any = |is_so: &dyn Fn(&SwitchConfig) -> bool| scheme.any_switch(topology, is_so);
     if any(&drops) && !any(&|switch| drops(switch) && marks(switch)) {
         return Some(format!("scheme {name}: switch.not_ect has no effect, as no queue marks packets"));
     }
@@ -367,11 +367,6 @@ fn not_ect(topology: &Topology, scheme: &Resolved) -> Option<String> {
     })
 }
 
-/// Whether it is so at some switches.
-pub(super) fn any_switch(topology: &Topology, scheme: &Resolved, is_so: impl Fn(&SwitchConfig) -> bool) -> bool {
-    scheme.switch.kinds(topology.hosts..topology.nodes()).iter().any(|(switch, _)| is_so(switch))
-}
-
 /// Things that have no effect or look wrong in one scheme.
 pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -380,7 +375,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         let mut own = switch.overrides.iter().filter_map(|own| own.ecn.as_ref());
         switch.ecn != Ecn::Off || own.any(|ecn| *ecn != Ecn::Off)
     };
-    let any = |scheme: &Resolved, is_so: fn(&SwitchConfig) -> bool| any_switch(context.topology, scheme, is_so);
+    let any = |scheme: &Resolved, is_so: fn(&SwitchConfig) -> bool| scheme.any_switch(context.topology, is_so);
     let drops = |scheme: &Resolved| any(scheme, |switch| switch.not_ect == NotEct::Drop);
     if on(&context.document.switch) && !schemes.iter().any(|scheme| agent::uses_thresholds(scheme) || drops(scheme)) {
         warnings.push("switch.ecn has no effect: no scheme has a law or an agent that uses it".into());
