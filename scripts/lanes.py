@@ -22,7 +22,7 @@ TARGET = os.environ.get("CARGO_TARGET_DIR", "target")
 INCAST = f"{TARGET}/release/incast"
 SIDE_BY_SIDE = 2
 # Minutes of CPU. The aim is 50 and a limit of 60; a whole run took 61 beside other work, and time varies by a quarter.
-MOST_CPU = 75
+MOST_CPU = 85
 
 # Lanes that run for seconds are compiled for as long.
 UNOPTIMISED = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0"}
