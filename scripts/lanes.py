@@ -6,7 +6,7 @@ usage: scripts/lanes.py [--list | --keep-going] SET-OR-LANE...      sets: lint, 
 
 A lane names what must have ended before it and what it must have for itself: a folder in which cargo builds, the kernel's
 congestion control of one name. After a failure the lanes that run are waited for, and no other begins, but with
---keep-going those that do not need the one that failed. In CI all lanes together may take 75 minutes of CPU."""
+--keep-going those that do not need the one that failed. In CI all lanes together may take 85 minutes of CPU."""
 
 import dataclasses
 import os
@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = os.environ.get("CARGO_TARGET_DIR", "target")
 INCAST = f"{TARGET}/release/incast"
 SIDE_BY_SIDE = 2
-# Minutes of CPU. The aim is 50 and a limit of 60; a whole run took 61 beside other work, and time varies by a quarter.
+# Minutes of CPU. The aim is 50 and a limit of 60; whole runs took 61 to 80 beside other work, and time varies by a quarter.
 MOST_CPU = 85
 
 # Lanes that run for seconds are compiled for as long.
