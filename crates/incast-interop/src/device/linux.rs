@@ -3,7 +3,7 @@
 //! Names: `Documentation/networking/ip-sysctl.rst` of the kernel, ip-route(8), tc-fq(8), dcb-pfc(8); parameters of modules:
 //! `net/ipv4/tcp_dctcp.c` and `tcp_cubic.c`.
 
-use super::{Refused, Wanted, Written, rounding::power};
+use super::{Refused, Wanted, Written, number, rounding::power, value};
 use incast_cc::{parameters::Raw, registry::LawParameters};
 use incast_sim::{config::ClassConfig, fabric::format::Format, pfc_rules};
 use incast_units::{Bytes, Time};
@@ -90,19 +90,6 @@ fn law(wanted: &Wanted) -> Result<(&ClassConfig, &'static str), Refused> {
     match known {
         Some(law) if refused.is_empty() => Ok((first, law.0)),
         _ => Err(Refused(refused)),
-    }
-}
-
-/// The value of a parameter of the law.
-fn value(class: &ClassConfig, key: &str) -> Option<Raw> {
-    class.law.values().into_iter().find(|(name, _)| *name == key).map(|(_, raw)| raw)
-}
-
-fn number(class: &ClassConfig, key: &str) -> Option<f64> {
-    match value(class, key)? {
-        Raw::Float(number) => Some(number),
-        Raw::Integer(number) => Some(number as f64),
-        _ => None,
     }
 }
 

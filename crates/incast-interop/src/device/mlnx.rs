@@ -4,9 +4,10 @@
 //! each number means: NVIDIA's page "DCQCN CC Parameters". No NIC was asked.
 
 use super::{
-    Refused, Wanted, Written,
+    Refused, Wanted, Written, number,
     ports::Class,
     switch::{Switch, classes, kinds},
+    text, value,
 };
 use incast_cc::{parameters::Raw, registry::LawParameters};
 use incast_sim::config::ClassConfig;
@@ -121,25 +122,6 @@ fn flow_control(script: &mut String, switch: &Switch, queues: &[Class]) {
         if let Some(dscp) = queue.dscp.filter(|dscp| dscp / 8 != queue.tc) {
             let _ = writeln!(script, "    mlnx_qos -i \"$interface\" --dscp2prio set,{dscp},{}", queue.tc);
         }
-    }
-}
-
-fn value(class: &ClassConfig, key: &str) -> Option<Raw> {
-    class.law.values().into_iter().find(|(name, _)| *name == key).map(|(_, raw)| raw)
-}
-
-fn text(class: &ClassConfig, key: &str) -> Option<String> {
-    match value(class, key)? {
-        Raw::Text(text) => Some(text),
-        _ => None,
-    }
-}
-
-fn number(class: &ClassConfig, key: &str) -> Option<f64> {
-    match value(class, key)? {
-        Raw::Float(number) => Some(number),
-        Raw::Integer(number) => Some(number as f64),
-        _ => None,
     }
 }
 

@@ -16,9 +16,9 @@ pub mod rounding;
 pub mod sonic;
 pub mod switch;
 
-use incast_cc::Path;
+use incast_cc::{Path, parameters::Raw};
 use incast_lab::scenario::{Run, ScenarioError};
-use incast_sim::Config;
+use incast_sim::{Config, config::ClassConfig};
 use std::fmt;
 use thiserror::Error;
 
@@ -63,6 +63,26 @@ impl Wanted {
     /// Where the text comes from, for its first line.
     fn origin(&self) -> String {
         format!("Scenario {}, scheme {}: written by incast config.", self.scenario, self.scheme)
+    }
+}
+
+/// The value of a parameter of a class's law.
+fn value(class: &ClassConfig, key: &str) -> Option<Raw> {
+    class.law.values().into_iter().find(|(name, _)| *name == key).map(|(_, raw)| raw)
+}
+
+fn number(class: &ClassConfig, key: &str) -> Option<f64> {
+    match value(class, key)? {
+        Raw::Float(number) => Some(number),
+        Raw::Integer(number) => Some(number as f64),
+        _ => None,
+    }
+}
+
+fn text(class: &ClassConfig, key: &str) -> Option<String> {
+    match value(class, key)? {
+        Raw::Text(text) => Some(text),
+        _ => None,
     }
 }
 
