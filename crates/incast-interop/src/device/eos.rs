@@ -6,7 +6,7 @@
 use super::{
     Refused, Wanted, Written,
     ports::{Class, Port},
-    queues::{Order, has_data, orders, ramp, recovery_note},
+    queues::{Order, has_data, orders, ramp, watchdog_note},
     rounding::percent,
     switch::{Switch, Tested, short},
 };
@@ -44,7 +44,7 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
             let _ = writeln!(text, "priority-flow-control pause watchdog default {what} {seconds}");
         }
         text += "priority-flow-control pause watchdog action drop\n";
-        notes.push(recovery_note());
+        notes.push(watchdog_note());
     }
     let orders = orders(&switch.own.scheduler, classes, &mut notes);
     for (kind, found) in &device {

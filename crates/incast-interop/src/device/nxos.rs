@@ -6,7 +6,7 @@
 use super::{
     Refused, Wanted, Written,
     ports::{Class, Port},
-    queues::{Order, has_data, orders, ramp, recovery_note},
+    queues::{Order, has_data, orders, ramp, watchdog_note},
     rounding::percent,
     switch::{Switch, Tested, short},
 };
@@ -80,7 +80,7 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
     if !lossless.is_empty() {
         text +=
             "priority-flow-control watch-dog-interval on\nsystem qos\n  service-policy type network-qos INCAST-NQ\n";
-        notes.push(recovery_note());
+        notes.push(watchdog_note());
     }
     for (kind, found) in &device {
         for port in found {

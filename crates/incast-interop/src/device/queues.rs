@@ -84,7 +84,7 @@ pub fn has_data(wanted: &Wanted, class: &Class) -> bool {
 }
 
 /// What is said of watchdogs.
-pub fn recovery_note() -> String {
+pub fn watchdog_note() -> String {
     "the watchdog is the vendor's: switch.pfc.deadlock_after ends a run and is no setting of a device".into()
 }
 

@@ -8,6 +8,7 @@ use super::{
     Refused, Wanted, Written,
     database::{Database, MOST_BYTES},
     ports::{Class, Port},
+    queues::ramp,
     rounding::{EXPONENTS, exponent, percent, power, weights},
     switch::{Ports, Switch, short},
 };
@@ -30,11 +31,7 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
     let buffer = switch.shared_buffer().map_err(|why| refused.push(why)).unwrap_or_default();
     let device = switch.assigned(ports, &mut refused);
     for (kind, _) in &device {
-        let marks = match kind.marking {
-            Marking::Off => 0,
-            Marking::Step { at } => at,
-            Marking::Red { max, .. } => max,
-        };
+        let marks = ramp(kind.marking).map_or(0, |(_, max, _)| max);
         if marks > MOST_BYTES {
             refused.push(format!("switch.ecn: {marks} B at ports of {}, allowed is at most {MOST_BYTES} B", kind.rate));
         }
@@ -246,11 +243,7 @@ impl Writer<'_> {
 
     /// When ports of a rate mark.
     fn marks(&mut self, kind: &Ports) {
-        let (min, max, p) = match kind.marking {
-            Marking::Off => return,
-            Marking::Step { at } => (at, at, 1.0),
-            Marking::Red { min, max, p } => (min, max, p),
-        };
+        let Some((min, max, p)) = ramp(kind.marking) else { return };
         let (percent, is_rounded) = percent(p);
         self.rounded("switch.ecn.p", p, f64::from(percent) / 100.0, is_rounded);
         // What flow control keeps is not dropped.
