@@ -5,8 +5,7 @@ use incast_cli::progress::Tracker;
 use incast_interop::export;
 use incast_lab::{
     results::{compact::parse_column, table::Extent},
-    run::{self as lab, Gathered, Options, RunError, execute, execute_part, folder::Existing, only::Only},
-    scenario as lab_scenario,
+    run::{self as lab, Gathered, Options, Plan, RunError, execute, execute_part, folder::Existing, only::Only},
     tune::{Elsewhere, Means, Over, Question, Tuning, Within},
 };
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
@@ -219,9 +218,11 @@ struct Callback {
 }
 
 impl Elsewhere for Callback {
-    fn run(&self, scenario: &lab_scenario::Scenario, runs: Vec<String>) -> Result<(), RunError> {
+    fn run(&self, plan: &Plan, missing: Vec<String>) -> Result<(), RunError> {
+        let scenario = &plan.scenario;
         let sets = scenario.sets[self.set..].to_vec();
-        let called = Python::attach(|py| self.call.call1(py, (sets, &scenario.name, &scenario.seeds, runs)).map(drop));
+        let called =
+            Python::attach(|py| self.call.call1(py, (sets, &scenario.name, &scenario.seeds, missing)).map(drop));
         called.map_err(|error| RunError::Plan { found: scenario.name.clone(), message: error.to_string() })
     }
 }

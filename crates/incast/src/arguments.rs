@@ -175,6 +175,10 @@ pub struct Tune {
     /// How.
     #[command(flatten)]
     pub running: Running,
+    /// Be shard I of N, which search together: the same command on each of N machines that see --out, at one time. Each does its part
+    /// of all runs in a folder of its own there, and all end with the same advice
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
     /// Print what tune.json holds instead of text
     #[arg(long)]
     pub json: bool,

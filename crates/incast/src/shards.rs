@@ -207,11 +207,6 @@ impl Sharded {
     }
 }
 
-/// Folder of a shard's results.
-fn folder_of(out: &Path, shard: Shard) -> PathBuf {
-    out.join(format!("shard-{}-of-{}", shard.number, shard.of))
-}
-
 /// Whether a folder is one of a shard.
 fn is_shard(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("shard-")) && folder.is_dir()
@@ -257,7 +252,7 @@ pub fn run(
         sharded = found;
     }
     let mut options = options(running);
-    options.out = folder_of(&running.out, shard);
+    options.out = shard.folder(&running.out);
     if options.existing == Existing::Refuse {
         options.existing = Existing::Resume;
     }

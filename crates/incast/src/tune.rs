@@ -9,9 +9,13 @@ use crate::{
 };
 use incast_lab::{
     results::table::Extent,
-    run::{RunError, folder, only::Only},
+    run::{
+        RunError,
+        folder::{self, Existing},
+        only::Only,
+    },
     scenario::{Form, Scenario},
-    tune::{Advice, Means, Question, Tuning},
+    tune::{Advice, Means, Question, Tuning, shards::Shards},
 };
 
 /// Searches for the best values of keys.
@@ -37,8 +41,15 @@ fn search(arguments: &arguments::Tune) -> Result<End, RunError> {
         vary: arguments.vary.part(),
     };
     let running = &arguments.running;
-    let tuning = Tuning::new(question)?;
-    folder::check(&running.out, tuning.name())?;
+    let mut options = options(running);
+    if let Some(shard) = arguments.shard {
+        options.out = shard.folder(&running.out);
+        if options.existing == Existing::Refuse {
+            options.existing = Existing::Resume;
+        }
+    }
+    let tuning = Tuning::new(question.clone())?;
+    folder::check(&options.out, tuning.name())?;
     if !running.quiet {
         tuning.describe().iter().for_each(|line| output::message(line));
     }
@@ -49,8 +60,14 @@ fn search(arguments: &arguments::Tune) -> Result<End, RunError> {
             output::message(line);
         }
     };
-    let advice =
-        tuning.run(Means { options: &options(running), observer: observer.as_ref(), stop, elsewhere: None }, &say)?;
+    let means = Means { options: &options, observer: observer.as_ref(), stop, elsewhere: None };
+    let advice = match arguments.shard {
+        None => tuning.run(means, &say)?,
+        Some(shard) => {
+            let shards = Shards::new(shard, &question, &running.out, means, &say)?;
+            tuning.run(Means { elsewhere: Some(&shards), ..means }, &say)?
+        }
+    };
     drop(observer);
     tell(arguments, running, &advice)
 }

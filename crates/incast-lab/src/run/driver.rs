@@ -147,11 +147,12 @@ impl Plan {
         costs.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1))
     }
 
-    /// The runs whose folders are named, of any seeds that it may have; none are added to them.
+    /// The runs whose folders are named, of any seeds that it may have, and no others.
     #[must_use]
-    pub fn part(mut self, folders: &BTreeSet<String>) -> Self {
-        self.select(folders);
-        self
+    pub fn part(&self, folders: &BTreeSet<String>) -> Self {
+        let own = || self.all.iter().filter(|run| folders.contains(&run.folder)).cloned().collect::<Vec<_>>();
+        let (scenario, identity) = (self.scenario.clone(), self.identity.clone());
+        Self { scenario, identity, runs: own(), all: own(), further: Vec::new() }
     }
 
     /// Selects the runs whose folders are named, in place of those that were.

@@ -2,6 +2,7 @@
 
 use std::{
     fmt::{self, Display},
+    path::{Path, PathBuf},
     str::FromStr,
 };
 
@@ -23,6 +24,13 @@ impl FromStr for Shard {
             .filter(|(number, of)| (1..=*of).contains(number))
             .map(|(number, of)| Self { number, of })
             .ok_or_else(|| "expected NUMBER/SHARDS, from 1/8 to 8/8".to_owned())
+    }
+}
+
+impl Shard {
+    /// Folder of its results, in the one that all shards have as `--out`.
+    pub fn folder(self, out: &Path) -> PathBuf {
+        out.join(format!("shard-{}-of-{}", self.number, self.of))
     }
 }
 

@@ -7,12 +7,14 @@
 //! - [`search`](mod@search): what is tried next.
 //! - `trials`: the runs.
 //! - `conditions`: load, buffer and round trip that are a little different.
+//! - [`shards`]: several machines.
 //! - [`advice`]: what is said of it.
 
 pub mod advice;
 pub mod axis;
 mod conditions;
 pub mod search;
+pub mod shards;
 mod trials;
 
 pub use advice::{Advice, SchemeAdvice};
@@ -119,12 +121,13 @@ pub struct Means<'a> {
 
 /// Machines that do runs beside this one.
 pub trait Elsewhere: Sync {
-    /// Does runs of a scenario, by their folders, and leaves them in the folder of its results. What it does not do is done
-    /// here. Values that were set beyond those of the question's scenario are the last ones of its `sets`.
+    /// Does runs of a plan that are not there yet, by their folders, and leaves them in the folder of its results. What it does
+    /// not do is done here. Values that were set beyond those of the question's scenario are the last ones of the `sets` of
+    /// the plan's.
     ///
     /// # Errors
     /// The search cannot go on.
-    fn run(&self, scenario: &Scenario, runs: Vec<String>) -> Result<(), RunError>;
+    fn run(&self, plan: &Plan, missing: Vec<String>) -> Result<(), RunError>;
 }
 
 impl Means<'_> {
@@ -135,7 +138,7 @@ impl Means<'_> {
         if missing.is_empty() {
             return Ok(());
         }
-        let done = elsewhere.run(&plan.scenario, missing);
+        let done = elsewhere.run(plan, missing);
         // Whoever was interrupted says what has been found so far.
         if self.stop.load(Ordering::Relaxed) { Ok(()) } else { done }
     }

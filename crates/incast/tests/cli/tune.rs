@@ -16,7 +16,7 @@ fn search<'a>(out: &'a Path, file: &'a str) -> Vec<&'a str> {
 fn what_is_found_is_tested_reported_and_goes_on_where_it_was() {
     let (out, file) = (folder("tune"), scenario("small"));
     let arguments = [search(&out, &file), vec!["--over", "scheme.dctcp.gain=0.03..0.5"]].concat();
-    let found: Value = serde_json::from_str(&succeed(&[&arguments[..], &["--json"]].concat())).expect("JSON");
+    let found = json_of(&succeed(&[&arguments[..], &["--json"]].concat()));
     let scheme = &found["schemes"][0];
     assert_eq!((&found["for"], &scheme["scheme"]), (&"background:slowdown.mean".into(), &"dctcp".into()));
     assert_eq!(scheme["start"], serde_json::json!({"switch.ecn.at": "30KB", "scheme.dctcp.gain": 0.0625}));
@@ -30,7 +30,7 @@ fn what_is_found_is_tested_reported_and_goes_on_where_it_was() {
     assert!(page.contains("Settings for background slowdown mean") && page.contains("class=\"map\""));
     // Again: nothing is run, and nothing else is found.
     let again = succeed(&[&arguments[..], &["--json", "--resume"]].concat());
-    assert_eq!(serde_json::from_str::<Value>(&again).expect("JSON"), found);
+    assert_eq!(json_of(&again), found);
     assert_eq!(runs(&results).len(), before);
     // Results are results: other commands take them.
     succeed(&["report", text(&results)]);
@@ -237,4 +237,51 @@ fn an_interrupted_search_says_what_it_has_and_goes_on() {
     let lines =
         |text: &str| text.lines().filter(|line| !line.contains("small-tune")).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(lines(&resumed), lines(&whole));
+}
+
+/// Three shards search as one program does, whichever of them was killed meanwhile, and do no run twice but the start.
+#[cfg(unix)]
+#[test]
+fn shards_search_together_and_one_that_was_killed_goes_on() {
+    use std::{collections::BTreeMap, os::unix::fs::MetadataExt as _};
+    let (out, file) = (folder("tune-shards"), scenario("small"));
+    let longer = ["--over", "scheme.dctcp.gain=0.03..0.5", "--set", "duration=5ms", "--jobs", "1", "--json"];
+    let whole = folder("tune-shards-whole");
+    let expected = json_of(&succeed(&[search(&whole, &file), longer.to_vec()].concat()));
+    let arguments = [search(&out, &file), longer.to_vec()].concat();
+    let start = |shard: &str| {
+        let own = [&arguments[..], &["--shard", shard]].concat();
+        command(&own).stdout(std::process::Stdio::piped()).spawn().expect("it starts")
+    };
+    let (first, second, mut killed) = (start("1/3"), start("2/3"), start("3/3"));
+    let results = |number: usize| out.join(format!("shard-{number}-of-3/small-tune"));
+    let began = std::time::Instant::now();
+    while !results(3).is_dir() || runs(&results(3)).len() < 4 {
+        assert!(began.elapsed().as_secs() < 120, "no run finishes");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    killed.kill().expect("it runs, or has ended");
+    killed.wait().expect("it was started");
+    for child in [first, second, start("3/3")] {
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success());
+        assert_eq!(json_of(&String::from_utf8_lossy(&output.stdout)), expected);
+    }
+    // One file in three folders is one run; the start was run by each, and what was lost with the killed one is done again.
+    let mut done: BTreeMap<std::ffi::OsString, Vec<u64>> = BTreeMap::new();
+    for run in (1..=3).flat_map(|number| runs(&results(number))) {
+        let inode = fs::metadata(run.join("run.json")).expect("a run").ino();
+        let inodes = done.entry(run.file_name().expect("a name").to_owned()).or_default();
+        inodes.extend((!inodes.contains(&inode)).then_some(inode));
+    }
+    assert_eq!(done.len(), runs(&whole.join("small-tune")).len());
+    assert_eq!(done.values().filter(|inodes| inodes.len() > 1).count(), 1, "{done:?}");
+    let another = arguments.iter().map(|argument| if *argument == "14" { "20" } else { *argument });
+    let other = incast(&another.chain(["--shard", "1/3"]).collect::<Vec<_>>());
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("has budget 14, and this shard 20"), "{}", stderr(&other));
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
 }
