@@ -53,6 +53,8 @@ class PlannedRun:
         grid: value of each axis of the grid.
         packet_hops: link traversals that it is expected to take.
         cpu_s: seconds of CPU that it is expected to take.
+        same_as: folder of the run whose simulation it shares, as nothing that its packets depend on differs; None of one that is
+            simulated.
         memory_bytes: at most, about.
         nominal_load: of the most loaded link; None where no workload has a mean rate.
         is_too_short: it ends before it can be in a steady state.
@@ -65,6 +67,7 @@ class PlannedRun:
     grid: dict[str, Any]
     packet_hops: float
     cpu_s: float
+    same_as: str | None
     memory_bytes: int
     nominal_load: float | None
     is_too_short: bool
@@ -80,8 +83,8 @@ class Check:
         effective_toml: the same as a TOML document.
         runs: the selected runs, in their order.
         warnings: what to look at before the results are trusted.
-        packet_hops: expected link traversals of all runs.
-        cpu_s: expected CPU seconds of all runs.
+        packet_hops: expected link traversals of all simulations.
+        cpu_s: expected CPU seconds of all simulations.
         memory_bytes: of the largest run, at most, about.
         cores: cores that this process may use.
     """

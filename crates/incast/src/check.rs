@@ -51,6 +51,13 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
     let mut text = String::new();
     let (hops, cpu_s) = plan.expected_cost();
     let _ = writeln!(text, "# expected cost of {}, {} runs", plan.scenario.name, plan.runs.len());
+    let simulations = plan.simulations().len();
+    if simulations < plan.runs.len() {
+        let _ = writeln!(
+            text,
+            "#   {simulations} simulations: the other runs differ in nothing that their packets depend on"
+        );
+    }
     let _ = writeln!(
         text,
         "#   {} packet-hops; at {:.0} ns each, {cpu_s:.1} s of CPU, {:.1} s on {} cores",

@@ -18,7 +18,7 @@ use incast_lab::{
         Plan, RunError, damaged, execute_part,
         folder::{self, Existing},
         gather as join, missing,
-        shards::{Shard, divide},
+        shards::{Shard, divide_runs},
     },
     text::bytes,
 };
@@ -83,26 +83,26 @@ impl Sharded {
     /// # Errors
     /// More shards than runs.
     fn new(plans: &[(String, Plan)], selection: &Selection, shards: usize) -> Result<Self, RunError> {
-        let costs: Vec<f64> =
-            plans.iter().flat_map(|(_, plan)| plan.runs.iter().map(|run| run.expected_cpu_s())).collect();
-        if shards > costs.len() {
-            let (found, runs) = (format!("{shards} shards"), costs.len());
+        let runs: usize = plans.iter().map(|(_, plan)| plan.runs.len()).sum();
+        if shards > runs {
             let message = format!("there are {runs} runs, and allowed is at most a shard for each");
-            return Err(RunError::Plan { found, message });
+            return Err(RunError::Plan { found: format!("{shards} shards"), message });
         }
-        let mut divided = divide(&costs, shards).into_iter().zip(costs);
-        let scenarios = plans.iter().map(|(_, plan)| OfScenario {
-            name: plan.scenario.name.clone(),
-            scenario_hash: plan.scenario_hash().to_owned(),
-            runs: (plan.runs.iter().zip(&mut divided))
-                .map(|(run, (shard, cpu_s))| OfRun {
-                    id: plan.id(run),
-                    folder: run.folder.clone(),
-                    shard,
-                    cpu_s,
-                    memory_bytes: run.estimated_memory(),
-                })
-                .collect(),
+        let divided = divide_runs(&plans.iter().map(|(_, plan)| plan).collect::<Vec<_>>(), shards);
+        let scenarios = plans.iter().zip(divided).map(|((_, plan), divided)| {
+            let mut is_first = vec![false; plan.runs.len()];
+            plan.simulations().iter().for_each(|same| is_first[same[0]] = true);
+            let run = |(index, shard): (usize, usize)| {
+                let run = &plan.runs[index];
+                let cpu_s = if is_first[index] { run.expected_cpu_s() } else { 0.0 };
+                let (id, folder, memory_bytes) = (plan.id(run), run.folder.clone(), run.estimated_memory());
+                OfRun { id, folder, shard, cpu_s, memory_bytes }
+            };
+            OfScenario {
+                name: plan.scenario.name.clone(),
+                scenario_hash: plan.scenario_hash().to_owned(),
+                runs: divided.into_iter().enumerate().map(run).collect(),
+            }
         });
         // A bundled scenario's name stays one; a file is found from anywhere.
         let place = |path: &PathBuf| match path.is_file() {

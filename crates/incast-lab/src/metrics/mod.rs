@@ -266,9 +266,9 @@ pub fn claimable() -> impl Iterator<Item = &'static str> {
     METRICS.iter().filter(|metric| metric.is_claimable()).map(|metric| metric.name)
 }
 
-/// CPU nanoseconds per link traversal.
+/// CPU nanoseconds per link traversal; nothing where nothing was simulated.
 pub fn ns_per_packet_hop(cpu_s: f64, packet_hops: u64) -> Option<f64> {
-    (packet_hops > 0).then(|| cpu_s * 1e9 / packet_hops as f64)
+    (packet_hops > 0 && cpu_s > 0.0).then(|| cpu_s * 1e9 / packet_hops as f64)
 }
 
 #[cfg(test)]

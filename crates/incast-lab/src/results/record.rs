@@ -102,6 +102,9 @@ pub struct RunRecord {
     pub base_rtt_ps: u64,
     /// What it cost.
     pub cost: RunCost,
+    /// Folder of the run whose simulation it shares, as nothing that its packets depend on differs: it cost nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
     /// The machine.
     pub host: Host,
     /// It belongs to the short form of the scenario.

@@ -451,7 +451,9 @@ fn footer_text(text: &mut String, footer: &Footer, extent: Extent) {
 }
 
 fn cost(text: &mut String, pooled: &[&Row]) {
-    let hops: u64 = pooled.iter().filter_map(|row| row.count("packet_hops")).sum();
+    // What shares another run's simulation cost nothing.
+    let simulated = pooled.iter().filter(|row| row.number("cpu_s").is_some_and(|cpu_s| cpu_s > 0.0));
+    let hops: u64 = simulated.filter_map(|row| row.count("packet_hops")).sum();
     let cpu_s: f64 = pooled.iter().filter_map(|row| row.number("cpu_s")).sum();
     if let Some(cost) = ns_per_packet_hop(cpu_s, hops) {
         let runs: u64 = pooled.iter().filter(|row| row.class == ALL).map(|row| row.runs).sum();

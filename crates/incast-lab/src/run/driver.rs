@@ -4,7 +4,7 @@ use super::{
     RunError,
     folder::{self, Existing, Folder, Found, Identity},
     memory,
-    one::{Context, Ending, Export, flows_file, key, run_one},
+    one::{Context, Ending, Export, flows_file, key, simulate_run},
     only::Only,
 };
 use crate::{
@@ -31,7 +31,7 @@ use incast_units::Time;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     fs,
     io::Write,
     path::{Path, PathBuf},
@@ -119,6 +119,12 @@ impl Plan {
     /// What `incast check` and Python say of the runs and of all together, as JSON.
     pub fn expected(&self) -> Value {
         let (packet_hops, cpu_s) = self.expected_cost();
+        let simulations = self.simulations();
+        let folder = |index: &usize| self.runs[*index].folder.as_str();
+        let same_as: HashMap<&str, &str> = simulations
+            .iter()
+            .flat_map(|same| same[1..].iter().map(move |other| (folder(other), folder(&same[0]))))
+            .collect();
         let run = |run: &Run| {
             json!({
                 "folder": run.folder,
@@ -128,6 +134,7 @@ impl Plan {
                 "grid": run.grid.iter().map(|(key, value)| (key.clone(), json!(value))).collect::<Map<_, _>>(),
                 "packet_hops": run.expected_packet_hops(),
                 "cpu_s": run.expected_cpu_s(),
+                "same_as": same_as.get(run.folder.as_str()),
                 "memory_bytes": run.estimated_memory(),
                 "nominal_load": run.nominal().map(|nominal| nominal.load),
                 "is_too_short": run.is_too_short(),
@@ -141,9 +148,15 @@ impl Plan {
         })
     }
 
+    /// The selected runs that are one simulation, as places in [`Self::runs`]: the first one is simulated.
+    pub fn simulations(&self) -> Vec<Vec<usize>> {
+        simulations(self.runs.iter())
+    }
+
     /// Packet-hops and CPU seconds that the runs are expected to take.
     pub fn expected_cost(&self) -> (f64, f64) {
-        let costs = self.runs.iter().map(|run| (run.expected_packet_hops(), run.expected_cpu_s()));
+        let simulated = self.simulations().into_iter().map(|same| &self.runs[same[0]]);
+        let costs = simulated.map(|run| (run.expected_packet_hops(), run.expected_cpu_s()));
         costs.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1))
     }
 
@@ -479,6 +492,20 @@ pub fn adopt(plan: &Plan, out: &Path, sources: &[PathBuf]) -> Result<(), RunErro
     Ok(())
 }
 
+/// Runs that are one simulation, as places in the list: equal in all that their packets depend on, the seed among it.
+pub fn simulations<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Vec<usize>> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    for (index, run) in runs.enumerate() {
+        let place = *places.entry(run.simulated()).or_insert(all.len());
+        if place == all.len() {
+            all.push(Vec::new());
+        }
+        all[place].push(index);
+    }
+    all
+}
+
 /// Runs everything on `jobs` threads; returns the failures in the order of the runs.
 fn run_all(
     to_do: &[&Run],
@@ -487,37 +514,37 @@ fn run_all(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Vec<(String, String)> {
+    let simulations = simulations(to_do.iter().copied());
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
     // No run can be written any more.
     let is_full = AtomicBool::new(false);
     let work = || {
         while !stop.load(Ordering::Relaxed) && !is_full.load(Ordering::Relaxed) {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(run) = to_do.get(index) else { return };
+            let Some(same) = simulations.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+            let first = same[0];
             let mut reported = Instant::now();
             let mut observe = |progress: &Progress| {
                 if reported.elapsed() >= REPORT_EVERY {
                     reported = Instant::now();
-                    observer.on_progress(index, progress);
+                    observer.on_progress(first, progress);
                 }
             };
-            let ending = run_one(run, context, stop, &mut observe, &mut || observer.on_simulated(index));
-            let mut is_full_here = false;
-            let failure = match ending {
-                Ok(Ending::Done(_)) => None,
-                Ok(Ending::Stopped) => return,
-                Ok(Ending::Failed(message)) => Some(message),
-                Err(error) => {
-                    is_full_here = error.is_full_disk();
-                    is_full.fetch_or(is_full_here, Ordering::Relaxed);
-                    Some(error.to_string())
+            let Some(mut simulation) = simulate_run(to_do[first], context, stop, &mut observe) else { return };
+            // A signal that comes now is too late to lose what was simulated.
+            for &index in same {
+                observer.on_simulated(index);
+                let (failure, is_full_here) = match simulation.write(to_do[index], context) {
+                    Ok(Ending::Done(_)) => (None, false),
+                    Ok(Ending::Failed(message)) => (Some(message), false),
+                    Err(error) => (Some(error.to_string()), error.is_full_disk()),
+                };
+                is_full.fetch_or(is_full_here, Ordering::Relaxed);
+                observer.on_end(index, failure.as_deref());
+                if let Some(message) = failure {
+                    let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
+                    failures.push((index, to_do[index].folder.clone(), message, is_full_here));
                 }
-            };
-            observer.on_end(index, failure.as_deref());
-            if let Some(message) = failure {
-                let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
-                failures.push((index, run.folder.clone(), message, is_full_here));
             }
         }
     };
@@ -530,7 +557,8 @@ fn run_all(
     let mut failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
     failures.sort();
     if is_full.into_inner() {
-        let left = to_do.len() - next.into_inner().min(to_do.len());
+        let begun: usize = simulations.iter().take(next.into_inner()).map(Vec::len).sum();
+        let left = to_do.len() - begun;
         let first = failures.iter_mut().find(|(.., is_full_here)| *is_full_here).filter(|_| left > 0);
         first.into_iter().for_each(|(.., message, _)| message.push_str(&format!("; {left} runs were not begun")));
     }

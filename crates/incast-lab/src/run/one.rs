@@ -17,7 +17,11 @@ use crate::{
     },
     scenario::{Form, Run},
 };
-use incast_sim::{Config, Outcome, Progress, SimulationError, outcome::Deadlock, simulate_observed};
+use incast_sim::{
+    Config, Outcome, Progress, SimulationError,
+    outcome::{Cost, Deadlock},
+    simulate_observed,
+};
 use serde_json::Value;
 use std::{
     any::Any,
@@ -57,51 +61,72 @@ pub enum Ending {
     Done(Box<RunRecord>),
     /// With an error; what the simulation found until then is in its folder.
     Failed(String),
-    /// It was interrupted; nothing of it is kept.
-    Stopped,
 }
 
-/// Simulates a run and writes its folder, unless `stop` becomes true before. `on_simulated` is called before it is
-/// written.
-///
-/// # Errors
-/// The results could not be written. What the simulation does wrong, panics included, is an [`Ending`].
-pub fn run_one(
+/// Simulates a run, unless `stop` becomes true before it ends: then there is nothing. What the simulation does wrong, panics
+/// included, is what became of it.
+pub fn simulate_run(
     run: &Run,
     context: &Context<'_>,
     stop: &AtomicBool,
     observe: &mut dyn FnMut(&Progress),
-    on_simulated: &mut dyn FnMut(),
-) -> Result<Ending, RunError> {
+) -> Option<Simulation> {
     let started = Instant::now();
     let is_late = || context.run_timeout.is_some_and(|limit| started.elapsed() >= limit);
     let halt = || stop.load(Ordering::Relaxed) || is_late();
     let simulated = catch_unwind(AssertUnwindSafe(|| simulate(run, context.threads, observe, &halt)));
-    if matches!(simulated, Ok(Err(Unfinished::Halted))) && stop.load(Ordering::Relaxed) {
-        return Ok(Ending::Stopped);
-    }
-    on_simulated();
-    let message = match simulated {
-        Ok(Ok(simulated)) => {
-            let record = write_run(run, context, &simulated)?;
-            return Ok(match simulated.failure {
-                Some(message) => Ending::Failed(message),
-                None => Ending::Done(Box::new(record)),
-            });
-        }
+    let ended = match simulated {
+        Ok(Ok(simulated)) => Ok(Box::new(simulated)),
+        Ok(Err(Unfinished::Halted)) if stop.load(Ordering::Relaxed) => return None,
         Ok(Err(Unfinished::Halted)) => {
             let limit = context.run_timeout.unwrap_or_default().as_secs_f64();
-            format!("it took longer than the {limit} s of --run-timeout")
+            Err(format!("it took longer than the {limit} s of --run-timeout"))
         }
-        Ok(Err(Unfinished::Failed(message))) => message,
-        Err(payload) => format!("the simulator panicked: {}", panic_message(payload.as_ref())),
+        Ok(Err(Unfinished::Failed(message))) => Err(message),
+        Err(payload) => Err(format!("the simulator panicked: {}", panic_message(payload.as_ref()))),
     };
-    let mut record = record(run, context);
-    record.error = Some(message.clone());
-    let partial = context.folder.begin(&run.folder)?;
-    record.write(&partial.join("run.json")).map_err(RunError::files(&partial))?;
-    context.folder.commit(&run.folder, &partial, Some(record))?;
-    Ok(Ending::Failed(message))
+    Some(Simulation { ended, of: None })
+}
+
+/// What became of a simulation.
+pub struct Simulation {
+    ended: Result<Box<Simulated>, String>,
+    /// The first run whose results it is, once these are written.
+    of: Option<String>,
+}
+
+impl Simulation {
+    /// Writes the folder of a run whose simulation it is. The first that is written has its cost; the others name the first.
+    ///
+    /// # Errors
+    /// The results could not be written.
+    pub fn write(&mut self, run: &Run, context: &Context<'_>) -> Result<Ending, RunError> {
+        let ending = match &self.ended {
+            Ok(simulated) => {
+                let record = write_run(run, context, simulated, self.of.as_deref())?;
+                match &simulated.failure {
+                    Some(message) => Ending::Failed(message.clone()),
+                    None => Ending::Done(Box::new(record)),
+                }
+            }
+            Err(message) => {
+                let mut record = record(run, context);
+                record.error = Some(message.clone());
+                record.same_as.clone_from(&self.of);
+                let partial = context.folder.begin(&run.folder)?;
+                record.write(&partial.join("run.json")).map_err(RunError::files(&partial))?;
+                context.folder.commit(&run.folder, &partial, Some(record))?;
+                Ending::Failed(message.clone())
+            }
+        };
+        if self.of.is_none() {
+            self.of = Some(run.folder.clone());
+            if let Ok(simulated) = &mut self.ended {
+                simulated.outcome.cost = Cost::default();
+            }
+        }
+        Ok(ending)
+    }
 }
 
 /// What is kept of a configuration that the simulation consumed, and its outcome.
@@ -181,7 +206,12 @@ fn describe_deadlock(deadlock: &Deadlock, labels: &Labels, cause: &str) -> Strin
     )
 }
 
-fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<RunRecord, RunError> {
+fn write_run(
+    run: &Run,
+    context: &Context<'_>,
+    simulated: &Simulated,
+    same_as: Option<&str>,
+) -> Result<RunRecord, RunError> {
     let outcome = &simulated.outcome;
     let key = key(run, simulated.classes.clone(), context.long);
     let (requests, rows) = measure(&key, run.seed, outcome);
@@ -215,6 +245,7 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
             ended_at_ps: outcome.ended_at.ps(),
             base_rtt_ps: outcome.base_rtt.ps(),
             cost: RunCost::new(&outcome.totals, &outcome.cost, peak_rss_bytes()),
+            same_as: same_as.map(str::to_owned),
             rows,
             files: Some(checksums::of_folder(&partial)?),
             ..record(run, context)
@@ -265,6 +296,7 @@ fn record(run: &Run, context: &Context<'_>) -> RunRecord {
         ended_at_ps: 0,
         base_rtt_ps: 0,
         cost: RunCost::default(),
+        same_as: None,
         host: context.host.clone(),
         short: run.form == Form::Short,
         changes: run.footnotes(),
@@ -315,6 +347,15 @@ mod tests {
     use crate::run::folder::Existing;
     use std::fs;
 
+    fn run_one(
+        run: &Run,
+        context: &Context<'_>,
+        stop: &AtomicBool,
+        observe: &mut dyn FnMut(&Progress),
+    ) -> Option<Ending> {
+        simulate_run(run, context, stop, observe).map(|mut it| it.write(run, context).expect("written"))
+    }
+
     #[test]
     fn a_run_that_panics_fails_alone() {
         let out = std::env::temp_dir().join(format!("incast-one-{}", std::process::id()));
@@ -333,24 +374,21 @@ mod tests {
         let go = AtomicBool::new(false);
 
         let late = Context { run_timeout: Some(Duration::ZERO), ..context };
-        let failed = run_one(&runs[0], &late, &go, &mut |_| (), &mut || ()).expect("written");
+        let failed = run_one(&runs[0], &late, &go, &mut |_| ()).expect("written");
         assert_eq!(failed, Ending::Failed("it took longer than the 0 s of --run-timeout".into()));
         assert!(folder.finished(&runs[0]).is_none());
 
-        let panicked = run_one(&runs[0], &context, &go, &mut |_| panic!("on purpose"), &mut || ()).expect("written");
+        let panicked = run_one(&runs[0], &context, &go, &mut |_| panic!("on purpose")).expect("written");
         assert_eq!(panicked, Ending::Failed("the simulator panicked: on purpose".into()));
         assert!(folder.finished(&runs[0]).is_none());
         let record = RunRecord::read(&folder.path().join(&runs[0].folder).join("run.json")).expect("a record");
         assert_eq!((record.status, record.error.is_some()), (Status::Failed, true));
 
-        let stopped = run_one(&runs[1], &context, &AtomicBool::new(true), &mut |_| (), &mut || ());
-        assert_eq!(stopped.expect("nothing to write"), Ending::Stopped);
+        assert!(simulate_run(&runs[1], &context, &AtomicBool::new(true), &mut |_| ()).is_none());
         assert!(!folder.path().join(&runs[1].folder).exists());
 
-        // The failed one is run again. A signal that comes when it is simulated is too late to lose it.
-        let signal = AtomicBool::new(false);
-        let ended = run_one(&runs[0], &context, &signal, &mut |_| (), &mut || signal.store(true, Ordering::Relaxed));
-        let Ok(Ending::Done(done)) = ended else { panic!("not done") };
+        // The failed one is run again.
+        let Some(Ending::Done(done)) = run_one(&runs[0], &context, &go, &mut |_| ()) else { panic!("not done") };
         let finished = folder.finished(&runs[0]).expect("it is done");
         assert_eq!((&finished.rows, &finished.files), (&done.rows, &done.files));
         assert!(done.rows.iter().any(|row| row.class == "all" && row.flows() > 0));

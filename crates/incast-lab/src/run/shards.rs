@@ -1,5 +1,6 @@
 //! Parts of runs that cost about the same, each for one machine.
 
+use super::Plan;
 use std::{
     fmt::{self, Display},
     path::{Path, PathBuf},
@@ -53,6 +54,23 @@ pub fn divide(costs: &[f64], shards: usize) -> Vec<usize> {
         divided[run] = least + 1;
     }
     divided
+}
+
+/// The same for the runs of some plans; those that are one simulation are in one shard.
+pub fn divide_runs(plans: &[&Plan], shards: usize) -> Vec<Vec<usize>> {
+    let simulations: Vec<_> = plans.iter().map(|plan| plan.simulations()).collect();
+    let all = || plans.iter().zip(&simulations);
+    let cost = |plan: &Plan, same: &[usize]| plan.runs[same[0]].expected_cpu_s();
+    let costs: Vec<f64> = all().flat_map(|(plan, own)| own.iter().map(|same| cost(plan, same))).collect();
+    let mut divided = divide(&costs, shards).into_iter();
+    let of_plan = |(plan, own): (&&Plan, &Vec<Vec<usize>>)| {
+        let mut of_runs = vec![0; plan.runs.len()];
+        for (same, shard) in own.iter().zip(&mut divided) {
+            same.iter().for_each(|run| of_runs[*run] = shard);
+        }
+        of_runs
+    };
+    all().map(of_plan).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::{
     Form, SizeRow,
     document::profile,
     effective,
-    resolve::{Point, credits, nominal::Nominal, pfc, resolved::Resolved, scheduler, switches},
+    resolve::{Point, agent, credits, nominal::Nominal, pfc, resolved::Resolved, scheduler, switches},
 };
 use crate::{
     scenario::{
@@ -16,7 +16,7 @@ use crate::{
 use incast_cc::{feedback::CnpContent, law::Acknowledges, registry::LawParameters, underlay::Reports};
 use incast_sim::{
     Config, Demand, Fabric, MemoryEstimate,
-    config::{ClassConfig, HostClock},
+    config::{ClassConfig, HostClock, NotEct},
     estimate_memory,
     topology::Topology,
 };
@@ -305,6 +305,37 @@ impl Run {
         }
         let keys = profile::unlike_linux(written);
         (!keys.is_empty()).then_some((written.rto_min, keys))
+    }
+
+    /// What its packets depend on, as text: runs of one scenario with equal texts are one simulation. Thresholds of marks are no part of it
+    /// where no packet can be marked, nor what the scheme has its values in place of.
+    pub fn simulated(&self) -> String {
+        let mut table = self.effective();
+        let mut own = match table.remove("scheme") {
+            Some(toml::Value::Array(mut schemes)) if schemes.len() == 1 => schemes.remove(0),
+            _ => toml::Value::Boolean(false),
+        };
+        if let toml::Value::Table(own) = &mut own {
+            own.remove("name");
+            for common in ["switch", "host"] {
+                table.extend(own.remove(common).map(|values| (common.to_owned(), values)));
+            }
+        }
+        table.insert("scheme".into(), own);
+        let drops = self.resolved.any_switch(self.topology(), |switch| switch.not_ect == NotEct::Drop);
+        if !agent::uses_thresholds(&self.resolved) && !drops {
+            let forget = |switch: &mut toml::Value| {
+                for key in ["ecn", "ecn_at"] {
+                    switch.as_table_mut().map(|switch| switch.remove(key));
+                }
+            };
+            if let Some(switch) = table.get_mut("switch") {
+                forget(switch);
+                let overrides = switch.get_mut("override").and_then(toml::Value::as_array_mut);
+                overrides.into_iter().flatten().for_each(forget);
+            }
+        }
+        table.to_string()
     }
 
     /// One line for each workload: the mean size that `load` refers to, arrivals, flows to be expected.

@@ -10,6 +10,7 @@ mod mixed;
 mod receiver_driven;
 mod renamed;
 mod short;
+mod simulated;
 mod switch;
 mod switches;
 

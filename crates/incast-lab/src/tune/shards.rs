@@ -12,7 +12,7 @@ use crate::{
         Options, Plan, RunError, adopt, execute_part,
         folder::Existing,
         missing,
-        shards::{Shard, divide},
+        shards::{Shard, divide_runs},
     },
     scenario::Column,
 };
@@ -109,9 +109,8 @@ impl Elsewhere for Shards<'_> {
         let Means { options, observer, stop, .. } = self.means;
         let name = &plan.scenario.name;
         // Of all runs of the batch, not of those that are missing: these differ where one shard was interrupted.
-        let costs: Vec<f64> = plan.runs.iter().map(|run| run.expected_cpu_s()).collect();
         let runs = plan.runs.iter().map(|run| run.folder.clone());
-        let divided: Vec<(String, usize)> = runs.zip(divide(&costs, self.shard.of)).collect();
+        let divided: Vec<(String, usize)> = runs.zip(divide_runs(&[plan], self.shard.of).concat()).collect();
         let owing = self.owing(&divided, &missing_here);
         if let Some((_, own)) = owing.iter().find(|(shard, _)| *shard == self.shard) {
             let options = Options { existing: Existing::Resume, ..options.clone() };

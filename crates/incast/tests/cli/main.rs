@@ -19,6 +19,7 @@ mod memory;
 mod mutations;
 mod output;
 mod report;
+mod simulations;
 mod table;
 mod trace;
 mod tune;

@@ -16,7 +16,7 @@ pub fn section(results: &Results) -> Markup {
         table {
             thead { tr {
                 th scope="col" { "scheme" }
-                @for heading in ["runs", "packet-hops", "events", "CPU s", "wall s", "ns per packet-hop", "peak memory"] {
+                @for heading in ["simulated runs", "packet-hops", "events", "CPU s", "wall s", "ns per packet-hop", "peak memory"] {
                     th.number scope="col" { (heading) }
                 }
             } }
@@ -35,6 +35,7 @@ pub fn section(results: &Results) -> Markup {
                 th scope="col" { "every flow done" }
                 @for heading in ["simulated ms", "packet-hops", "CPU s", "ns per packet-hop"] { th.number scope="col" { (heading) } }
                 th scope="col" { "digest" }
+                th scope="col" { "simulated as" }
             } }
             tbody {
                 @for run in &results.runs {
@@ -47,6 +48,7 @@ pub fn section(results: &Results) -> Markup {
                         td.number { (number(record.cost.cpu_s)) }
                         td.number { (record.cost.ns_per_packet_hop.map(number).unwrap_or_default()) }
                         td { code { (record.digest.chars().take(16).collect::<String>()) } }
+                        td { (record.same_as.as_deref().unwrap_or_default()) }
                     }
                 }
             }
@@ -69,7 +71,7 @@ pub fn section(results: &Results) -> Markup {
 }
 
 fn row<'a>(series: Option<usize>, name: &str, runs: impl Iterator<Item = &'a FinishedRun>) -> Markup {
-    let costs: Vec<_> = runs.map(|run| run.record.cost).collect();
+    let costs: Vec<_> = runs.filter(|run| run.record.same_as.is_none()).map(|run| run.record.cost).collect();
     let hops: u64 = costs.iter().map(|cost| cost.packet_hops).sum();
     let events: u64 = costs.iter().map(|cost| cost.events).sum();
     let cpu_s: f64 = costs.iter().map(|cost| cost.cpu_s).sum();

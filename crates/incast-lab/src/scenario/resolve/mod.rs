@@ -1,6 +1,6 @@
 //! From a document to everything a simulation needs, one file for each table of the scenario.
 
-mod agent;
+pub mod agent;
 mod buffer;
 mod claims;
 pub mod clocks;
