@@ -473,6 +473,8 @@ pub enum Listed {
     Scenarios,
     /// Numbers of `summary.json` with unit and meaning
     Metrics,
+    /// Thresholds of marks that are published or shipped: values of `switch.profile`
+    Profiles,
 }
 
 /// Arguments of `list`.

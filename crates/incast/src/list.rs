@@ -1,6 +1,7 @@
 //! `incast list`: what there is to write into a scenario, and what its results are.
 
 mod metrics;
+mod profiles;
 mod scenarios;
 mod schemes;
 mod topologies;
@@ -44,6 +45,7 @@ pub fn list(arguments: &List) -> End {
         Listed::Topologies => topologies::entries(),
         Listed::Scenarios => scenarios::entries(),
         Listed::Metrics => metrics::entries(),
+        Listed::Profiles => profiles::entries(),
     };
     let text = if arguments.json {
         let facts: Vec<Value> = entries.into_iter().map(|entry| entry.facts).collect();

@@ -121,6 +121,7 @@ fn round_switch(switch: &mut Table, base_rtt: Time, rates: &[Rate], used: u8, de
     };
     if let Some(rounded) = written(&rates.iter().map(at).collect::<Vec<_>>()) {
         switch.insert("ecn".into(), rounded);
+        switch.remove("profile");
     }
 }
 

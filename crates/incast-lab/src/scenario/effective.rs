@@ -1,7 +1,8 @@
 //! The effective values of a scenario: defaults filled in, formulas of laws evaluated.
 
-use super::document::scheme::Scheme;
+use super::document::{profile, scheme::Scheme};
 use super::resolve::{Point, resolved::Resolved, scheme::toml_value};
+use super::tree::{node::Node, path};
 use incast_cc::registry::UnderlayParameters;
 use incast_sim::config::Chip;
 use incast_units::Bytes;
@@ -30,6 +31,42 @@ pub fn table(point: &Point) -> Table {
     }
     let schemes = point.schemes.iter().zip(&point.document.scheme);
     table.insert("scheme".into(), Value::Array(schemes.map(|(resolved, written)| scheme(resolved, written)).collect()));
+    table
+}
+
+/// The document at the first grid point, without what changes along the grid and would be written in its place: what schemes
+/// take from the common tables, and what a profile fills in.
+pub fn with_grid(point: &Point, root: &Node, axes: &[&str]) -> Table {
+    let mut table = table(point);
+    let axes: Vec<Vec<String>> = axes.iter().filter_map(|axis| path::split(axis).ok()).collect();
+    if axes.is_empty() {
+        return table;
+    }
+    let varies =
+        |path: &[&str]| axes.iter().any(|axis| axis.len() >= path.len() && axis.iter().zip(path).all(|(a, b)| a == b));
+    let written = root.get("scheme").map_or(&[][..], Node::items);
+    let schemes = table.get_mut("scheme").and_then(Value::as_array_mut);
+    for (scheme, written) in schemes.into_iter().flatten().filter_map(Value::as_table_mut).zip(written) {
+        let name = scheme.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        for part in ["switch", "host"] {
+            let Some(Value::Table(own)) = scheme.get_mut(part) else { continue };
+            own.retain(|key, _| {
+                written.get(part).is_some_and(|own| own.get(key).is_some())
+                    || varies(&["scheme", &name, part, key])
+                    // What an agent's parameters come to depends on the scheme.
+                    || key == "agent" && !varies(&["switch", "agent"])
+            });
+            if own.is_empty() {
+                scheme.remove(part);
+            }
+        }
+    }
+    for part in ["switch", "host"].into_iter().filter(|part| varies(&[part, "profile"])) {
+        let given = |key: &str| root.get(part).is_some_and(|table| table.get(key).is_some());
+        if let Some(Value::Table(common)) = table.get_mut(part) {
+            common.retain(|key, _| given(key) || !profile::fills(part, key));
+        }
+    }
     table
 }
 

@@ -17,6 +17,7 @@ pub use document::{
     claim::{Bases, Claim},
     measure::{Indifference, SizeRange},
     table::Column,
+    thresholds::{Marks, Published, SwitchProfile},
 };
 pub use folder::safe;
 pub use reference::{reference_markdown, schema, schema_for_editors};
@@ -225,7 +226,8 @@ impl Scenario {
                 warnings.push(format!("--set {key}={value} has no effect: the grid sets it for every run"));
             }
         }
-        let effective = points.first().map(|point| effective::table(point)).unwrap_or_default();
+        let axes: Vec<&str> = grid.first().into_iter().flatten().map(|(axis, _)| axis.as_str()).collect();
+        let effective = points.first().map(|point| effective::with_grid(point, &root, &axes)).unwrap_or_default();
         Ok(Self {
             name: document.name,
             describe: document.describe,

@@ -325,7 +325,7 @@ impl Run {
         let drops = self.resolved.any_switch(self.topology(), |switch| switch.not_ect == NotEct::Drop);
         if !agent::uses_thresholds(&self.resolved) && !drops {
             let forget = |switch: &mut toml::Value| {
-                for key in ["ecn", "ecn_at"] {
+                for key in ["profile", "ecn", "ecn_at"] {
                     switch.as_table_mut().map(|switch| switch.remove(key));
                 }
             };

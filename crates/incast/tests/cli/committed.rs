@@ -1,6 +1,7 @@
 //! What is committed because it is generated, and the scenarios that come with the project.
 
 use crate::common::{folder, succeed, text};
+use incast_lab::scenario::{Scenario, Source};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -205,21 +206,44 @@ fn tables_in_pages_are_of_their_scenarios() {
     assert_eq!(found.len(), 6, "{found:?}");
 }
 
-#[test]
-fn every_bundled_scenario_passes_check() {
+/// Every bundled scenario.
+fn scenarios() -> Vec<PathBuf> {
     let mut folders = vec![repository().join("scenarios")];
-    let mut checked = 0;
+    let mut all = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder of scenarios") {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "toml") {
-                succeed(&["check", path.to_str().expect("UTF-8")]);
-                // Short forms are run (scripts/short-forms.py).
-                checked += 1;
+                all.push(path);
             }
         }
     }
-    assert!(checked > 0);
+    assert!(!all.is_empty());
+    all
+}
+
+#[test]
+fn every_bundled_scenario_passes_check() {
+    // Short forms are run (scripts/short-forms.py).
+    for path in scenarios() {
+        succeed(&["check", text(&path)]);
+    }
+}
+
+/// What `check` prints is the scenario: read again, it has the same runs, along the whole grid.
+#[test]
+fn every_bundled_scenario_is_what_is_printed_of_it() {
+    for file in scenarios() {
+        let load = |text: String| Scenario::parse(Source { path: file.clone(), text }, &[]);
+        let text = fs::read_to_string(&file).expect("a scenario");
+        let scenario = load(text).unwrap_or_else(|error| panic!("{error}"));
+        let again = load(scenario.effective_toml()).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        assert_eq!(again.effective_toml(), scenario.effective_toml(), "{}", file.display());
+        for (one, other) in scenario.runs().iter().zip(&again.runs()) {
+            assert_eq!(one.effective(), other.effective(), "{}: {}", file.display(), one.folder);
+        }
+        assert_eq!(again.runs().len(), scenario.runs().len(), "{}", file.display());
+    }
 }

@@ -13,6 +13,7 @@ pub mod scheme;
 pub mod short;
 pub mod switch;
 pub mod table;
+pub mod thresholds;
 pub mod workload;
 
 use incast_sim::{config::Wire, topology::TopologyConfig};

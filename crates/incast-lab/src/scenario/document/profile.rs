@@ -5,7 +5,7 @@
 //! Those of `host.frames` and of laws depend on the law: the resolution of schemes has them. Those of `[switch]` and
 //! `[wire]` are written into the document where it has no value.
 
-use super::host::Host;
+use super::{host::Host, thresholds::SwitchProfile};
 use crate::scenario::tree::{
     node::{Node, Value},
     place::Origin,
@@ -55,6 +55,14 @@ pub fn unlike_linux(host: &Host) -> Vec<&'static str> {
     LINUX.iter().filter(differs).map(|(key, _)| *key).collect()
 }
 
+/// Whether a profile of `[switch]` or `[host]` gives a key of it.
+pub fn fills(part: &str, key: &str) -> bool {
+    match part {
+        "switch" => key == "ecn",
+        _ => key == "ack_delay" || LINUX.iter().any(|(given, _)| *given == key),
+    }
+}
+
 /// How long Linux holds an acknowledgement (`TCP_DELACK_MIN`); by `tcp_delack_max` less than the least timeout.
 const LINUX_ACK_DELAY: Time = Time::from_ms(40);
 
@@ -86,10 +94,27 @@ pub fn fill_host(host: &mut Node, lineage: Option<Origin>) {
     }
 }
 
+/// Fills in the thresholds of marks that a table of switches, and of those that differ, has by its own `profile`.
+fn fill_thresholds(switch: &mut Node) {
+    let own = switch.entries().iter().find(|entry| entry.key == "profile");
+    let named = own.and_then(|entry| match &entry.node.value {
+        Value::Text(name) => toml::Value::String(name.clone()).try_into::<SwitchProfile>().ok(),
+        _ => None,
+    });
+    if let Some((origin, profile)) = own.map(|entry| entry.origin).zip(named) {
+        Node::parse_value(&profile.written(), origin).into_iter().for_each(|ecn| switch.insert_default("ecn", ecn));
+    }
+    switch.items_mut("override").iter_mut().for_each(fill_thresholds);
+}
+
 /// Fills in the profile's values of `[switch]`, `[wire]` and `[host]`; errors in them point to the line of the profile.
 pub fn fill(root: &mut Node) {
     let lineage = lineage(root);
     root.get_mut("host").into_iter().for_each(|host| fill_host(host, lineage));
+    root.get_mut("switch").into_iter().for_each(fill_thresholds);
+    for scheme in root.items_mut("scheme") {
+        scheme.get_mut("switch").into_iter().for_each(fill_thresholds);
+    }
     let Some(origin) = lineage else { return };
     let text = |text: &str| Node { origin, value: Value::Text(text.to_owned()) };
     root.insert_default("wire", Node { origin, value: Value::Table(Vec::new()) });

@@ -3,6 +3,7 @@
 use super::{
     named::Agent,
     optional::{Optional, Part},
+    thresholds::SwitchProfile,
 };
 use incast_sim::config::{
     Alpha, Chip, Credits, Ecn, Headroom, MarkAt, NotEct, Scheduling, Size, Ties, Trim, also, also_off,
@@ -19,6 +20,10 @@ pub struct Switch {
     /// than it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chip: Option<Chip>,
+    /// Thresholds of marks as they are published or shipped: `ecn` then is the profile's. Refused at ports of rates that its source
+    /// does not have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<SwitchProfile>,
     /// Buffer: `{ total = "4MB", alpha = 1.0 }` shared with dynamic thresholds, `{ per_port = "86KB" }`, or
     /// `{ per_port_packets = 57 }`. With `trim` it may be left out: then the limits of the queues are all there is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,6 +85,9 @@ pub struct Override {
     /// See `switch.chip`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chip: Option<Chip>,
+    /// See `switch.profile`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<SwitchProfile>,
     /// Keys of `switch.buffer`; with another kind of buffer none of its keys are as elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
@@ -126,6 +134,7 @@ impl Default for Switch {
     fn default() -> Self {
         Self {
             chip: None,
+            profile: None,
             buffer: None,
             ecn: Ecn::Off,
             ecn_at: MarkAt::Enqueue,

@@ -186,6 +186,10 @@ fn join_priorities(scheme: &Scheme, classes: &mut [ClassConfig]) -> Vec<String> 
 fn merge(base: Option<&Node>, own: Option<&Node>) -> Node {
     let mut merged = base.cloned().unwrap_or_else(empty);
     if let Some(own) = own {
+        // Thresholds of the scheme's own are not those of the common profile.
+        if own.get("ecn").is_some() {
+            merged.remove("profile");
+        }
         for entry in own.entries() {
             merged.insert(&entry.key, entry.node.clone());
         }

@@ -30,6 +30,7 @@ pub fn resolve(
         agent::resolve(&agent::of(switch)?, path, files).map_err(|problem| problem.at(&keys!["switch", "agent"]))?;
     let pfc = pfc::resolve(&switch.pfc, switch.priorities / switch.virtual_channels)?;
     let trim = switch.trim.0.as_ref().map(|trim| trim::resolve(trim, full_frame)).transpose()?;
+    check_profile(switch, group).map_err(|problem| problem.at(&keys!["switch", "profile"]))?;
     check_ecn(&switch.ecn, group, path.base_rtt).map_err(|problem| problem.at(&keys!["switch", "ecn"]))?;
     let resolved = SwitchConfig {
         buffer: buffer::resolve(switch, group, path.wire_mss)?,
@@ -57,6 +58,23 @@ pub fn resolve(
     check_trim(&resolved).map_err(|error| refusal(error, &keys!["switch", "trim"]))?;
     check_scheduler(&resolved).map_err(|error| refusal(error, &keys!["switch", "scheduler"]))?;
     Ok(resolved)
+}
+
+/// Thresholds have one source, and a profile's are those of the rates that it was published for.
+fn check_profile(switch: &Switch, group: &Group<'_>) -> Result<(), Problem> {
+    let Some(profile) = switch.profile else { return Ok(()) };
+    let (name, ecn) = (profile.name(), profile.ecn());
+    if switch.ecn != ecn {
+        return Err(Problem::new(format!("{name:?} sets ecn, which is given beside it; allowed is one of the two")));
+    }
+    let Ecn::RedByRate { rates } = ecn else { return Ok(()) };
+    let unpublished = |rate: &Rate| rates.iter().all(|red| red.rate != *rate);
+    let Some(rate) = group.rates().find(unpublished) else { return Ok(()) };
+    let known: Vec<String> = rates.iter().map(|red| red.rate.to_string()).collect();
+    Err(Problem::new(format!(
+        "{name:?} has thresholds for ports of {}, and there are ports of {rate}; ecn = … gives some of one's own",
+        known.join(", ")
+    )))
 }
 
 fn check_ecn(ecn: &Ecn, group: &Group<'_>, base_rtt: Time) -> Result<(), Problem> {

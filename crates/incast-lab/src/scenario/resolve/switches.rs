@@ -112,7 +112,7 @@ fn check_used(common: &Switch, matching: &[(u32, Vec<usize>)]) -> Result<(), Pro
         let here = |what: &str| Problem::new(what).at(&keys!["switch", "override", index]);
         let keys = given(table);
         if keys.is_empty() {
-            return Err(here("nothing is given besides `at`: chip, buffer, ecn, ecn_at, not_ect or pfc"));
+            return Err(here("nothing is given besides `at`: chip, profile, buffer, ecn, ecn_at, not_ect or pfc"));
         }
         let again = |tables: &[usize], key: &Key| {
             // A chip brings its buffer.
@@ -144,6 +144,7 @@ fn given(table: &Table) -> Vec<Key> {
     let pfc = table.pfc.clone().unwrap_or_default();
     let all = [
         (Key("chip", ""), table.chip.is_some()),
+        (Key("profile", ""), table.profile.is_some()),
         (Key("buffer", ""), total.is_some() || per_port.is_some() || per_port_packets.is_some()),
         (Key("buffer", "alpha"), alpha.is_some()),
         (Key("buffer", "reserve"), reserve.is_some()),
@@ -173,7 +174,9 @@ fn change(switch: &mut Switch, table: &Table) -> Result<(), Problem> {
         let before = switch.buffer.take().unwrap_or_default();
         switch.buffer = Some(joined(before, own));
     }
-    switch.ecn = table.ecn.clone().unwrap_or_else(|| switch.ecn.clone());
+    if let Some(ecn) = &table.ecn {
+        (switch.ecn, switch.profile) = (ecn.clone(), table.profile);
+    }
     switch.ecn_at = table.ecn_at.unwrap_or(switch.ecn_at);
     switch.not_ect = table.not_ect.unwrap_or(switch.not_ect);
     table.pfc.as_ref().map_or(Ok(()), |own| change_pfc(&mut switch.pfc, own))

@@ -83,3 +83,85 @@ fn trimming_has_the_defaults_of_ndp() {
     let config = packets.expect("valid").runs()[0].config(1).expect("a config");
     assert_eq!(config.switch.buffer, Buffer::PerPortPackets { packets: 57 });
 }
+
+/// A leaf-spine with hosts at 100 and 400 Gbit/s, and keys of `[switch]` in place of its marks, then of its last scheme.
+fn profiled(switch: &str, scheme: &str) -> String {
+    let text = GOOD.replacen("ecn = { kind = \"step\", at = \"0.2bdp\" }\n", &format!("{switch}\n"), 1);
+    format!("{text}\n[[scheme]]\nname = \"another\"\nlaw = \"dctcp\"\n{scheme}\n")
+}
+
+#[test]
+fn a_profile_is_its_thresholds() {
+    use incast_sim::config::{RedAtRate, Size};
+    use incast_units::Rate;
+    let of = |text: &str, index: usize| {
+        let scenario = parse(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        // What is printed is read as the same.
+        let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(again.effective_toml(), scenario.effective_toml());
+        let mut runs = scenario.runs();
+        let at = if index == 0 { 0 } else { runs.len() - 1 };
+        runs.swap_remove(at).config(1).expect("a config").switch
+    };
+    let bytes = |min, max, p| Ecn::Red { min: Size::Bytes(min), max: Size::Bytes(max), p };
+    let sonic = profiled("profile = \"sonic\"", "");
+    assert_eq!(
+        [of(&sonic, 0).ecn, of(&sonic, 1).ecn],
+        [bytes(1_048_576, 2_097_152, 0.05), bytes(1_048_576, 2_097_152, 0.05)]
+    );
+    let Ecn::RedByRate { rates } = of(&profiled("profile = \"cerebras\"", ""), 0).ecn else { panic!("by rate") };
+    let at = |gbps, min, max| RedAtRate {
+        rate: Rate::from_gbps(gbps),
+        min: Size::Bytes(min),
+        max: Size::Bytes(max),
+        p: 0.01,
+    };
+    assert_eq!(rates, [at(100, 222_000, 2_000_000), at(400, 890_000, 8_000_000), at(800, 890_000, 8_000_000)]);
+    // A scheme's own, by a profile or not.
+    let own = profiled("profile = \"sonic\"", "switch.profile = \"onyx\"");
+    assert_eq!([of(&own, 0).ecn, of(&own, 1).ecn], [bytes(1_048_576, 2_097_152, 0.05), bytes(150_000, 1_500_000, 1.0)]);
+    let own = profiled("profile = \"sonic\"", "switch.ecn = { kind = \"step\", at = \"30KB\" }");
+    assert_eq!(of(&own, 1).ecn, Ecn::Step { at: Size::Bytes(30_000) });
+    // Of some switches.
+    let switches =
+        "profile = \"sonic\"\noverride = [{ at = \"spine0\", profile = \"onyx\" }, { at = \"spine1\", ecn = \"off\" }]";
+    let some = of(&profiled(switches, ""), 0);
+    assert_eq!(
+        [35, 36, 37].map(|node| some.at(node).ecn.clone()),
+        [bytes(1_048_576, 2_097_152, 0.05), bytes(150_000, 1_500_000, 1.0), Ecn::Off]
+    );
+    // Along a grid.
+    let grid = profiled("profile = \"sonic\"", "").replacen(
+        "[grid]\n",
+        "[grid]\n\"switch.profile\" = [\"sonic\", \"onyx\"]\n",
+        1,
+    );
+    assert_eq!(of(&grid, 1).ecn, bytes(150_000, 1_500_000, 1.0));
+}
+
+#[test]
+fn a_profile_is_refused_beside_thresholds_and_at_other_rates() {
+    for (switch, scheme, expected) in [
+        (
+            "profile = \"azure-local\"",
+            "",
+            "switch.profile: \"azure-local\" has thresholds for ports of 25Gbps, and there are ports of 100Gbps",
+        ),
+        ("profile = \"sonic-lossy\"", "", "there are ports of 400Gbps; ecn = … gives some of one's own"),
+        (
+            "profile = \"sonic\"\necn = { kind = \"step\", at = \"30KB\" }",
+            "",
+            "\"sonic\" sets ecn, which is given beside it",
+        ),
+        ("profile = \"tomahawk\"", "", "switch.profile"),
+        ("", "switch = { profile = \"dctcp-paper\" }", "\"dctcp-paper\" has thresholds for ports of 1Gbps, 10Gbps"),
+        (
+            "override = [{ at = \"leaf0\", profile = \"dcqcn-paper\" }]",
+            "",
+            "\"dcqcn-paper\" has thresholds for ports of 40Gbps",
+        ),
+    ] {
+        let error = parse(&profiled(switch, scheme)).expect_err(switch).to_string();
+        assert!(error.contains(expected), "{switch}: {error}");
+    }
+}

@@ -229,7 +229,7 @@ const NOT_THERE: &[(&[&str], &str)] = &[
 ];
 
 /// The keys of `switch.override`, and those of `switch` that are not among them.
-const OF_SOME_SWITCHES: &[&str] = &["at", "chip", "buffer", "ecn", "ecn_at", "not_ect", "pfc"];
+const OF_SOME_SWITCHES: &[&str] = &["at", "chip", "profile", "buffer", "ecn", "ecn_at", "not_ect", "pfc"];
 const OF_ALL_SWITCHES: &[&str] =
     &["credits", "trim", "agent", "priorities", "scheduler", "virtual_channels", "load_balancing", "ties"];
 

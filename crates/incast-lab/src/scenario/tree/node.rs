@@ -117,6 +117,13 @@ impl Node {
             _ => None,
         }
     }
+    /// The items of a list in a table, to be changed; or none.
+    pub fn items_mut(&mut self, key: &str) -> &mut [Node] {
+        match self.get_mut(key).map(|node| &mut node.value) {
+            Some(Value::Array(items)) => items,
+            _ => &mut [],
+        }
+    }
     /// A text of a table.
     pub fn text(&self, key: &str) -> Option<&str> {
         match &self.get(key)?.value {
@@ -134,6 +141,12 @@ impl Node {
                 }
                 None => entries.push(Entry { key: key.to_owned(), origin: node.origin, node }),
             }
+        }
+    }
+    /// Removes a value of a table.
+    pub fn remove(&mut self, key: &str) {
+        if let Value::Table(entries) = &mut self.value {
+            entries.retain(|entry| entry.key != key);
         }
     }
     /// Sets a value of a table, which must be one, where it has none.
