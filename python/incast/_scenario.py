@@ -211,7 +211,7 @@ class Scenario:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes it as a TOML file that the command takes: every value spelled out, with its grid, published numbers and changes.
+        """Writes it as a TOML file that the command takes, with its changes. Every value of a run is in its ``run.json``.
 
         Files that it names have their whole paths there. Returns the path.
 

@@ -126,6 +126,11 @@ def test_a_saved_scenario_is_the_same(small, tmp_path):
     path = changed.save(tmp_path / "saved.toml")
     again = incast.Scenario(path)
     assert again == changed and again.axes == ["workload.web.load"] and again.hash == changed.hash
+    # What laws compute from the fabric is computed at each point of the grid.
+    rates = small.with_({"grid": {"topology.link.rate": ["10Gbps", "40Gbps"]}})
+    saved = incast.Scenario(rates.save(tmp_path / "rates.toml"))
+    digests = [[run["digest"] for run in incast.run(one, seeds=1).runs] for one in (rates, saved)]
+    assert digests[0] == digests[1] and len(set(digests[0])) > 1
     # A file that it names is found from anywhere.
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "sizes.csv").write_text("size_bytes,cdf\n1000,0.0\n40000,1.0\n")

@@ -131,10 +131,9 @@ impl Scenario {
         self.inner.files()
     }
 
-    /// Writes a file of the scenario with every value spelled out.
+    /// Writes a file of the scenario, with the values that were changed.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        // A table of texts and finite numbers is always TOML.
-        let text = toml::to_string(&self.inner.for_another_folder(self.inner.effective.clone())).unwrap_or_default();
+        let text = self.inner.written_toml();
         let written = atomic::write(&path, |file| file.write_all(text.as_bytes()));
         written.map_err(|source| error::run(py, &RunError::Files { path, source }))
     }

@@ -97,7 +97,9 @@ fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
         for (key, raw) in class.law.values() {
             refined.insert(key.into(), toml_value(&raw));
         }
-        refined.extend(underlay(&class.underlay).map(|it| ("underlay".to_owned(), it)));
+        // Without one it would have the scheme's.
+        let none = || (!written.underlay.is_none()).then(|| Value::String("none".into()));
+        refined.extend(underlay(&class.underlay).or_else(none).map(|it| ("underlay".to_owned(), it)));
         by_class.insert(class.name.clone(), Value::Table(refined));
     }
     if !by_class.is_empty() {

@@ -12,6 +12,7 @@ pub mod reference;
 mod resolve;
 mod run;
 pub mod tree;
+mod written;
 
 pub use document::{
     claim::{Bases, Claim},
@@ -88,7 +89,10 @@ pub struct Scenario {
     pub file: Source,
     /// Values that were changed in it.
     pub sets: Vec<(String, String)>,
-    /// Every value, defaults spelled out, at the first grid point.
+    /// What is written in the file, with the values that were changed.
+    pub written: toml::Table,
+    /// Every value, defaults spelled out, at the first grid point. Of a scenario with a grid this is no scenario of its own: what laws
+    /// compute from the fabric is that of the first point.
     pub effective: toml::Table,
     points: Vec<Arc<Point>>,
 }
@@ -226,6 +230,10 @@ impl Scenario {
                 warnings.push(format!("--set {key}={value} has no effect: the grid sets it for every run"));
             }
         }
+        let mut written = overrides::toml_value(&root).as_table().cloned().unwrap_or_default();
+        if has_form == Form::Short {
+            written.remove("short");
+        }
         let axes: Vec<&str> = grid.first().into_iter().flatten().map(|(axis, _)| axis.as_str()).collect();
         let effective = points.first().map(|point| effective::with_grid(point, &root, &axes)).unwrap_or_default();
         Ok(Self {
@@ -248,6 +256,7 @@ impl Scenario {
             warnings,
             file: source,
             sets: sets.to_vec(),
+            written,
             effective,
             points,
         })
@@ -257,7 +266,9 @@ impl Scenario {
     #[must_use]
     pub fn renamed(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
-        self.effective.insert("name".into(), name.into());
+        for table in [&mut self.written, &mut self.effective] {
+            table.insert("name".into(), name.into());
+        }
         self
     }
 
@@ -320,6 +331,11 @@ impl Scenario {
         let mut files = Vec::new();
         self.effective.values().for_each(|value| find(value, folder, &mut files));
         files
+    }
+
+    /// [`Scenario::written`] as a TOML document for any folder: files that it names have their whole paths.
+    pub fn written_toml(&self) -> String {
+        written::document(&self.for_another_folder(self.written.clone()))
     }
 
     /// [`Scenario::effective`] as a TOML document.
