@@ -177,7 +177,7 @@ pub struct Tune {
     pub running: Running,
     /// Be shard I of N, which search together: the same command on each of N machines that see --out, at one time. Each does its part
     /// of all runs in a folder of its own there, and all end with the same advice
-    #[arg(long, value_name = "I/N")]
+    #[arg(long, value_name = "I/N", conflicts_with = "force")]
     pub shard: Option<Shard>,
     /// Print what tune.json holds instead of text
     #[arg(long)]

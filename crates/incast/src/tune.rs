@@ -64,7 +64,7 @@ fn search(arguments: &arguments::Tune) -> Result<End, RunError> {
     let advice = match arguments.shard {
         None => tuning.run(means, &say)?,
         Some(shard) => {
-            let shards = Shards::new(shard, &question, &running.out, means, &say)?;
+            let shards = Shards::new(shard, &question, &running.out, means, &output::message)?;
             tuning.run(Means { elsewhere: Some(&shards), ..means }, &say)?
         }
     };

@@ -493,11 +493,16 @@ pub fn adopt(plan: &Plan, out: &Path, sources: &[PathBuf]) -> Result<(), RunErro
 }
 
 /// Runs that are one simulation, as places in the list: equal in all that their packets depend on, the seed among it.
-pub fn simulations<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Vec<usize>> {
-    let mut places: HashMap<String, usize> = HashMap::new();
+fn simulations<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Vec<usize>> {
+    let mut places: HashMap<(Arc<str>, u64), usize> = HashMap::new();
     let mut all: Vec<Vec<usize>> = Vec::new();
+    // Those that differ in their seeds follow one another, and their text takes a while.
+    let mut last: Option<(&Run, Arc<str>)> = None;
     for (index, run) in runs.enumerate() {
-        let place = *places.entry(run.simulated()).or_insert(all.len());
+        let known = last.as_ref().filter(|(before, _)| run.differs_in_seed_only(before)).map(|(_, text)| text.clone());
+        let text = known.unwrap_or_else(|| run.simulated().into());
+        last = Some((run, text.clone()));
+        let place = *places.entry((text, run.seed)).or_insert(all.len());
         if place == all.len() {
             all.push(Vec::new());
         }

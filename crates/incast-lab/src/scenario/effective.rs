@@ -61,6 +61,13 @@ pub fn with_grid(point: &Point, root: &Node, axes: &[&str]) -> Table {
             }
         }
     }
+    let is_of_override =
+        |axis: &Vec<String>| axis.iter().any(|step| step == "override") && axis.ends_with(&["profile".into()]);
+    if axes.iter().any(is_of_override) {
+        table.get_mut("switch").into_iter().for_each(forget_filled);
+        let schemes = table.get_mut("scheme").and_then(Value::as_array_mut);
+        schemes.into_iter().flatten().filter_map(|scheme| scheme.get_mut("switch")).for_each(forget_filled);
+    }
     for part in ["switch", "host"].into_iter().filter(|part| varies(&[part, "profile"])) {
         let given = |key: &str| root.get(part).is_some_and(|table| table.get(key).is_some());
         if let Some(Value::Table(common)) = table.get_mut(part) {
@@ -68,6 +75,16 @@ pub fn with_grid(point: &Point, root: &Node, axes: &[&str]) -> Table {
         }
     }
     table
+}
+
+/// Leaves thresholds that profiles of some switches give to these.
+fn forget_filled(switch: &mut Value) {
+    let overrides = switch.get_mut("override").and_then(Value::as_array_mut);
+    for own in overrides.into_iter().flatten().filter_map(Value::as_table_mut) {
+        if own.contains_key("profile") {
+            own.remove("ecn");
+        }
+    }
 }
 
 /// A scheme with all parameters of its law as resolved.

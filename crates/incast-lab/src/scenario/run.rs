@@ -307,10 +307,16 @@ impl Run {
         (!keys.is_empty()).then_some((written.rto_min, keys))
     }
 
-    /// What its packets depend on, as text: runs of one scenario with equal texts are one simulation. Thresholds of marks are no part of it
+    /// One of the same scheme at the same grid point.
+    pub fn differs_in_seed_only(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.point, &other.point) && Arc::ptr_eq(&self.resolved, &other.resolved)
+    }
+
+    /// What its packets depend on beside the seed, as text: runs of one scenario with equal texts and seeds are one simulation. Thresholds of marks are no part of it
     /// where no packet can be marked, nor what the scheme has its values in place of.
     pub fn simulated(&self) -> String {
         let mut table = self.effective();
+        table.remove("seeds");
         let mut own = match table.remove("scheme") {
             Some(toml::Value::Array(mut schemes)) if schemes.len() == 1 => schemes.remove(0),
             _ => toml::Value::Boolean(false),

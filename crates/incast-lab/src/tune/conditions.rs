@@ -13,7 +13,7 @@ use crate::{
         row::Row,
         verdict::{Apart, Pairs},
     },
-    run::{Options, Plan, RunError, execute, folder::Existing, only::Only},
+    run::{Options, Plan, RunError, execute, execute_part, folder::Existing, only::Only},
     scenario::{safe, tree},
     text,
 };
@@ -129,22 +129,24 @@ fn of_scheme(
             scenario.seed_budget = SEEDS;
             let plan = Plan::new(scenario, None, &Only::default().with("scheme", name))?;
             let Means { options, observer, stop, .. } = means;
-            let run = |existing| execute(&plan, &Options { existing, ..options.clone() }, observer, stop);
-            let finished = match means.run_elsewhere(&plan).and_then(|()| run(Existing::Resume)) {
+            // What failed is not tried again: elsewhere it has failed, too.
+            let run = |existing| execute_part(&plan, &Options { existing, ..options.clone() }, observer, stop);
+            let part = match means.run_elsewhere(&plan).and_then(|()| run(Existing::Resume)) {
                 Err(RunError::Occupied { .. }) if options.existing == Existing::Overwrite => run(Existing::Overwrite)?,
                 Err(RunError::Occupied { .. }) => {
                     all.push(not_run("its folder holds other results"));
                     continue;
                 }
-                finished => finished?,
+                part => part?,
             };
             if stop.load(Ordering::Relaxed) {
                 return Ok(all);
             }
-            if let Some((_, why)) = finished.failures.first() {
+            if let Some((_, why)) = part.failures.first() {
                 all.push(not_run(&format!("a run failed: {why}")));
                 continue;
             }
+            let finished = execute(&plan, &Options { existing: Existing::Resume, ..options.clone() }, observer, stop)?;
             let [start, best] = settings.map(|places| objective(&finished.rows, question, space, (name, places)));
             let apart = start.zip(best).and_then(|(start, best)| {
                 let metric = metrics::find(&question.objective.metric)?;

@@ -7,7 +7,7 @@
 use super::{Elsewhere, Means, Question};
 use crate::{
     atomic,
-    results::record::read_file,
+    results::{checksums::hex, record::read_file},
     run::{
         Options, Plan, RunError, adopt, execute_part,
         folder::Existing,
@@ -17,6 +17,7 @@ use crate::{
     scenario::Column,
 };
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use std::{
     collections::BTreeSet,
     fs,
@@ -60,11 +61,9 @@ impl<'a> Shards<'a> {
         means: Means<'a>,
         say: &'a (dyn Fn(&str) + Sync),
     ) -> Result<Self, RunError> {
-        let shards = Self { shard, common, means, say, question: asked(question) };
+        let shards = Self { shard, common, means, say, question: asked(question, means.options) };
         let own = &means.options.out;
-        if means.options.existing != Existing::Overwrite {
-            shards.must_ask_the_same(shard)?;
-        }
+        shards.must_ask_the_same(shard)?;
         let path = own.join(FILE);
         fs::create_dir_all(own).map_err(RunError::files(own))?;
         atomic::write(&path, |file| writeln!(file, "{:#}", shards.question)).map_err(RunError::files(&path))?;
@@ -118,6 +117,7 @@ impl Elsewhere for Shards<'_> {
         }
         let (mut pause, mut since) = (LOOKS.0, Instant::now());
         loop {
+            let before = missing_here.len();
             missing_here = missing(plan, &options.out, &[], false)?;
             let owing = self.owing(&divided, &missing_here);
             let others: Vec<&(Shard, BTreeSet<String>)> =
@@ -139,11 +139,10 @@ impl Elsewhere for Shards<'_> {
                 let there: BTreeSet<String> = names(&folder).filter(|run| runs.contains(run)).collect();
                 if !there.is_empty() {
                     adopt(&plan.part(&there), &options.out, &[folder])?;
-                    pause = LOOKS.0;
                 }
             }
+            pause = if missing_here.len() < before { LOOKS.0 } else { (pause * 2).min(LOOKS.1) };
             thread::sleep(pause);
-            pause = (pause * 2).min(LOOKS.1);
         }
     }
 }
@@ -158,18 +157,22 @@ fn names(folder: &Path) -> impl Iterator<Item = String> + use<> {
     entries.filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// What makes two searches of one scenario differ. The scenario itself is told by its hash.
-fn asked(question: &Question) -> Value {
+/// What makes two searches differ. The values of a scenario are those that are written: its hash does not know from where a key
+/// that is searched starts.
+fn asked(question: &Question, options: &Options) -> Value {
     let column = |column: &Column| format!("{}:{}", column.class, column.metric);
     let within = question.within.iter().map(|it| format!("{}=+{}%", column(&it.column), it.worse * 100.0));
     json!({
         "version": crate::VERSION,
         "scenario": question.scenario.name,
+        "values": hex(&Sha256::digest(Value::from(json!(question.scenario.written)).to_string())),
+        "only": format!("{:?}", question.only),
         "for": column(&question.objective),
         "within": within.collect::<Vec<_>>(),
         "over": question.over.iter().map(|over| &over.key).collect::<Vec<_>>(),
         "schemes": question.schemes,
         "budget": question.budget,
         "vary": question.vary,
+        "run_timeout": options.run_timeout.map(|limit| limit.as_secs_f64()),
     })
 }

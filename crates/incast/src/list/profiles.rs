@@ -3,7 +3,7 @@
 use super::Entry;
 use incast_lab::{
     scenario::{Marks, Published, SwitchProfile},
-    text::grouped,
+    text::{grouped, significant},
 };
 use serde_json::json;
 use std::fmt::Write;
@@ -23,7 +23,9 @@ fn entry(profile: SwitchProfile) -> Entry {
         };
         let _ = match min == max {
             true => writeln!(text, "    all above {} B, {at}", grouped(*min)),
-            false => writeln!(text, "    {} B to {} B, {} %, {at}", grouped(*min), grouped(*max), p * 100.0),
+            false => {
+                writeln!(text, "    {} B to {} B, {} %, {at}", grouped(*min), grouped(*max), significant(p * 100.0))
+            }
         };
     }
     let marks = marks

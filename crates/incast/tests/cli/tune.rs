@@ -280,6 +280,10 @@ fn shards_search_together_and_one_that_was_killed_goes_on() {
     let other = incast(&another.chain(["--shard", "1/3"]).collect::<Vec<_>>());
     assert_eq!(other.status.code(), Some(2));
     assert!(stderr(&other).contains("has budget 14, and this shard 20"), "{}", stderr(&other));
+    // From where a key that is searched starts is no part of the scenario's hash.
+    let other = incast(&[&arguments[..], &["--set", "scheme.dctcp.gain=0.1", "--shard", "1/3"]].concat());
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("has values \""), "{}", stderr(&other));
 }
 
 fn json_of(text: &str) -> Value {

@@ -21,7 +21,7 @@ pub enum SwitchProfile {
     Sonic,
     /// SONiC on Tomahawk, 10 to 100 Gbit/s.
     SonicTomahawk,
-    /// SONiC on Tomahawk 2, Jericho 2 and 3, and many Spectrum switches.
+    /// SONiC on Tomahawk 2, Jericho 2 and 3, and many Spectrum switches, at 100 and 400 Gbit/s.
     SonicTomahawk2,
     /// SONiC on Tomahawk 5, at 400 Gbit/s.
     SonicTomahawk5,
@@ -116,9 +116,10 @@ impl SwitchProfile {
                 &[red(&[10, 25, 40, 50, 100], 250_000, 2_097_152, 0.05)],
                 "sonic-buildimage, device/common/profiles/th",
             ),
-            Self::SonicTomahawk2 => {
-                of(&[red(&[], 2_000_000, 10_000_000, 0.05)], "sonic-buildimage, device/common/profiles/th2/7260")
-            }
+            Self::SonicTomahawk2 => of(
+                &[red(&[100, 400], 2_000_000, 10_000_000, 0.05)],
+                "sonic-buildimage, device/common/profiles/th2/7260",
+            ),
             Self::SonicTomahawk5 => {
                 of(&[red(&[400], 131_072, 262_144, 0.05)], "sonic-buildimage, arista_7060x6, WRED_LOSSLESS_Q3")
             }
@@ -131,8 +132,11 @@ impl SwitchProfile {
             Self::AzureLocal => {
                 of(&[red(&[25], 300_000, 300_000, 1.0)], "Microsoft Azure Local, switch reference for NX-OS")
             }
-            // 2,000 and 10,000 cells of 254 B.
-            Self::AristaAmd => of(&[red(&[200], 508_000, 2_540_000, 0.2)], "AMD, GPU cluster networking guide"),
+            // 2,000 and 10,000 segments, of 254 B as Habana's guide has it.
+            Self::AristaAmd => of(
+                &[red(&[200], 508_000, 2_540_000, 0.2)],
+                "AMD, GPU cluster networking guide, in segments; their size from Habana's",
+            ),
             Self::Cerebras => of(
                 &[red(&[100], 222_000, 2_000_000, 0.01), red(&[400, 800], 890_000, 8_000_000, 0.01)],
                 "Cerebras deployment_manager, network_config/configs/switch.py",

@@ -99,6 +99,11 @@ fn a_profile_is_its_thresholds() {
         // What is printed is read as the same.
         let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}: {text}"));
         assert_eq!(again.effective_toml(), scenario.effective_toml());
+        let ecn = |scenario: &Scenario| {
+            let runs = scenario.runs();
+            runs.iter().map(|run| run.config(1).expect("a config").switch.ecn).collect::<Vec<_>>()
+        };
+        assert_eq!(ecn(&again), ecn(&scenario));
         let mut runs = scenario.runs();
         let at = if index == 0 { 0 } else { runs.len() - 1 };
         runs.swap_remove(at).config(1).expect("a config").switch
@@ -125,6 +130,12 @@ fn a_profile_is_its_thresholds() {
     // Of some switches.
     let switches =
         "profile = \"sonic\"\noverride = [{ at = \"spine0\", profile = \"onyx\" }, { at = \"spine1\", ecn = \"off\" }]";
+    let grid = profiled(switches, "").replacen(
+        "[grid]\n",
+        "[grid]\n\"switch.override.0.profile\" = [\"onyx\", \"sonic\"]\n",
+        1,
+    );
+    assert_eq!(of(&grid, 1).at(36).ecn, bytes(1_048_576, 2_097_152, 0.05));
     let some = of(&profiled(switches, ""), 0);
     assert_eq!(
         [35, 36, 37].map(|node| some.at(node).ecn.clone()),
