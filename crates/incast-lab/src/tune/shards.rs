@@ -165,7 +165,7 @@ fn asked(question: &Question, options: &Options) -> Value {
     json!({
         "version": crate::VERSION,
         "scenario": question.scenario.name,
-        "values": hex(&Sha256::digest(Value::from(json!(question.scenario.written)).to_string())),
+        "values": hex(&Sha256::digest(json!(question.scenario.written).to_string())),
         "only": format!("{:?}", question.only),
         "for": column(&question.objective),
         "within": within.collect::<Vec<_>>(),
