@@ -22,14 +22,11 @@ use std::{
     collections::BTreeSet,
     fs,
     io::{ErrorKind, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
     sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
-
-/// What is asked, beside a shard's results.
-const FILE: &str = "question.json";
 
 /// Time between two looks at other shards' folders, at first and at most.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -45,6 +42,8 @@ pub struct Shards<'a> {
     means: Means<'a>,
     /// It is told for whom this shard waits.
     say: &'a (dyn Fn(&str) + Sync),
+    /// Name of the user's scenario.
+    scenario: String,
     /// What is asked.
     question: Value,
 }
@@ -61,18 +60,24 @@ impl<'a> Shards<'a> {
         means: Means<'a>,
         say: &'a (dyn Fn(&str) + Sync),
     ) -> Result<Self, RunError> {
-        let shards = Self { shard, common, means, say, question: asked(question, means.options) };
+        let scenario = question.scenario.name.clone();
+        let shards = Self { shard, common, means, say, scenario, question: asked(question, means.options) };
         let own = &means.options.out;
         shards.must_ask_the_same(shard)?;
-        let path = own.join(FILE);
+        let path = shards.file(shard);
         fs::create_dir_all(own).map_err(RunError::files(own))?;
         atomic::write(&path, |file| writeln!(file, "{:#}", shards.question)).map_err(RunError::files(&path))?;
         Ok(shards)
     }
 
+    /// What a shard is asked, beside its results.
+    fn file(&self, shard: Shard) -> PathBuf {
+        shard.folder(self.common).join(format!("{}-question.json", self.scenario))
+    }
+
     /// Refuses another question of a shard: each would wait for runs that the other never does.
     fn must_ask_the_same(&self, other: Shard) -> Result<(), RunError> {
-        let path = other.folder(self.common).join(FILE);
+        let path = self.file(other);
         let refuse = |message: String| Err(RunError::Plan { found: path.display().to_string(), message });
         let found = match read_file(&path) {
             Ok(found) => found,
@@ -164,7 +169,6 @@ fn asked(question: &Question, options: &Options) -> Value {
     let within = question.within.iter().map(|it| format!("{}=+{}%", column(&it.column), it.worse * 100.0));
     json!({
         "version": crate::VERSION,
-        "scenario": question.scenario.name,
         "values": hex(&Sha256::digest(json!(question.scenario.written).to_string())),
         "only": format!("{:?}", question.only),
         "for": column(&question.objective),

@@ -286,6 +286,17 @@ fn shards_search_together_and_one_that_was_killed_goes_on() {
     assert!(stderr(&other).contains("has values \""), "{}", stderr(&other));
 }
 
+/// Searches of two scenarios have one folder.
+#[test]
+fn shards_of_another_scenario_are_beside_these() {
+    let (out, file) = (folder("tune-shards-two"), scenario("small"));
+    for name in ["small", "other"] {
+        let name = format!("name={name}");
+        succeed(&[search(&out, &file), vec!["--vary", "0%", "--shard", "1/1", "--set", &name]].concat());
+    }
+    assert!(out.join("shard-1-of-1/other-tune/tune.json").is_file());
+}
+
 fn json_of(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
