@@ -541,7 +541,8 @@ def case_unload():
     """Unloaded with open connections: they go on with their copy; nobody new gets it; then it is gone."""
     with Net(rate="50mbit") as net:
         marimoctl("load")
-        process = net.start([(1, 0, 4_000_000, None), (2, 0, 4_000_000, None)])
+        # Long enough for all that follows, also beside a full processor.
+        process = net.start([(1, 0, 12_000_000, None), (2, 0, 12_000_000, None)])
         while status()["bpf"]["connections"] < 4:
             time.sleep(0.02)
         said = marimoctl("unload").stdout
