@@ -222,9 +222,14 @@ impl Metric {
         matches!(self.measure, Measure::Statistic(_))
     }
 
+    /// Pooled rows have the largest value of their runs, which grows with their number.
+    pub fn is_largest(&self) -> bool {
+        matches!(self.measure, Measure::Largest(_))
+    }
+
     /// Pooled rows have its confidence interval over the seeds.
     pub fn has_interval(&self) -> bool {
-        !matches!(self.measure, Measure::Count(_) | Measure::Trend(_))
+        !matches!(self.measure, Measure::Count(_) | Measure::Trend(_) | Measure::Largest(_))
     }
 
     /// Claims can be about it, and columns show it.

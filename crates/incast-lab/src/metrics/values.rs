@@ -3,7 +3,7 @@
 use super::{
     ClassRun, FlowStatistics, METRICS, Measure, Metric, Scope,
     class_run::mean,
-    statistics::{Interval, Statistic, confidence, log_confidence},
+    statistics::{Interval, Statistic, confidence_around},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -174,13 +174,14 @@ fn sum(numbers: &[Number]) -> Option<Number> {
     (!numbers.is_empty()).then_some(total)
 }
 
-/// Confidence intervals of every metric over the runs; those of sums are of the sum.
-pub fn intervals(runs: &[&Values]) -> BTreeMap<String, Option<Interval>> {
+/// Confidence intervals of the metrics of pooled runs, by their values in single ones.
+pub fn intervals(pooled: &Values, runs: &[&Values]) -> BTreeMap<String, Option<Interval>> {
     let interval = |metric: &Metric| {
         let values: Vec<Option<f64>> = runs.iter().map(|run| run.number(metric.name)).collect();
         let scale = if metric.is_sum() { values.len() as f64 } else { 1.0 };
-        let interval = if metric.is_logarithmic() { log_confidence(&values) } else { confidence(&values) };
-        interval.map(|Interval(low, high)| Interval(low * scale, high * scale))
+        let whole = pooled.number(metric.name)? / scale;
+        let Interval(low, high) = confidence_around(whole, &values, metric.is_logarithmic())?;
+        Some(Interval(low * scale, high * scale))
     };
     METRICS
         .iter()

@@ -4,7 +4,7 @@ use super::row::Row;
 use crate::{
     metrics::{
         self, Metric,
-        statistics::{Interval, confidence, log_confidence},
+        statistics::{Interval, confidence_around},
     },
     scenario::Claim,
 };
@@ -151,7 +151,8 @@ fn same(a: &Value, b: &Value) -> bool {
     a == b || a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| a == b)
 }
 
-/// What we measured for a target: the pooled value, and its interval over seeds.
+/// What we measured for a target, and its interval over seeds: the pooled value, or the mean of the runs' where the pooled
+/// one would be the largest of them.
 pub fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Interval>) {
     let claim = target.claim;
     let find = |scheme: &str| -> Vec<&Row> {
@@ -185,10 +186,15 @@ pub fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Inter
             None => value(row),
         },
     };
-    let pooled = ours.iter().find(|row| row.is_pooled()).and_then(|row| of(row));
     let by_seed: Vec<Option<f64>> = ours.iter().filter(|row| !row.is_pooled()).map(|row| of(row)).collect();
-    let interval = if target.is_logarithmic() { log_confidence(&by_seed) } else { confidence(&by_seed) };
-    (pooled, interval)
+    let whole = if metrics::find(&claim.metric).is_some_and(Metric::is_largest) {
+        let all: Option<Vec<f64>> = by_seed.iter().copied().collect();
+        all.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<f64>() / all.len() as f64)
+    } else {
+        ours.iter().find(|row| row.is_pooled()).and_then(|row| of(row))
+    };
+    let interval = whole.and_then(|whole| confidence_around(whole, &by_seed, target.is_logarithmic()));
+    (whole, interval)
 }
 
 /// A scheme of the claim whose runs were too short for a steady state.

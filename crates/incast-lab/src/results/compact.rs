@@ -132,7 +132,7 @@ fn heading(column: &Column, between: &str) -> String {
     if metric.scope == Scope::Class { format!("{}{between}{heading}", column.class) } else { heading }
 }
 
-/// A number with half of its confidence interval, to three digits or so. Sums are of a run.
+/// A number with its confidence interval, to three digits or so. Sums are of a run.
 pub fn cell(row: &Row, metric: &str) -> String {
     if metric == COMPLETED.name {
         let done = row.completed() == row.flows();
@@ -148,7 +148,7 @@ pub fn cell(row: &Row, metric: &str) -> String {
         return value.map_or_else(unknown, mean_count);
     }
     match (value, row.bound(metric.name), row.interval(metric.name)) {
-        (Some(value), _, interval) => rounded(value, interval.map(|Interval(low, high)| (high - low) / 2.0)),
+        (Some(value), _, interval) => rounded(value, interval.map(|Interval(low, high)| (low, high))),
         (None, Some(bound), _) => format!("≥{}", rounded(bound, None)),
         (None, None, _) => unknown(),
     }

@@ -9,8 +9,9 @@ use serde_json::json;
 
 /// Version of the file's form. It changes when a key gets another meaning or place; a new key alone does not change it.
 /// Version 1 was the list of rows alone; to version 2 `backlog_growth` was another number, and `too_short` was
-/// `above_capacity`. From version 4 on the file ends with its checksum ([`super::checksums`]).
-pub const SCHEMA: u64 = 4;
+/// `above_capacity`. From version 4 on the file ends with its checksum ([`super::checksums`]). To version 4 `ci95` was the
+/// interval of the mean of the runs' values.
+pub const SCHEMA: u64 = 5;
 
 /// The first version that ends with a checksum.
 const SEALED: u64 = 4;
@@ -80,15 +81,15 @@ mod tests {
         let rows = |bytes: &[u8]| parse(bytes).map(|summary| summary.rows);
         let all = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 120.0)];
         let text = to_json(&[&all[..1], &all[1..]], &Files::new()).expect("written");
-        assert!(text.starts_with("{\n\"schema\": 4,\n\"version\": \"") && text.lines().count() == 10, "{text}");
+        assert!(text.starts_with("{\n\"schema\": 5,\n\"version\": \"") && text.lines().count() == 10, "{text}");
         assert_eq!(rows(text.as_bytes()).expect("read"), all);
         assert_eq!(rows(to_json(&[], &Files::new()).expect("written").as_bytes()).expect("read"), []);
         let list = serde_json::to_string(&all).expect("written");
         assert_eq!(rows(format!(" {list}").as_bytes()).expect("read"), all);
         let older = r#"{"schema": 3, "version": "0.1.0", "rows": ["#.to_owned() + list.trim_start_matches('[') + "}";
         assert_eq!(rows(older.as_bytes()).expect("read"), all);
-        let newer = checksums::seal(older.replace("\"schema\": 3", "\"schema\": 5"));
-        assert!(rows(newer.as_bytes()).expect_err("refused").contains("found 5, this incast reads 1 to 4"));
+        let newer = checksums::seal(older.replace("\"schema\": 3", "\"schema\": 6"));
+        assert!(rows(newer.as_bytes()).expect_err("refused").contains("found 6, this incast reads 1 to 5"));
         let changed = text.replace("120.0", "121.0");
         assert!(rows(changed.as_bytes()).expect_err("refused").contains("SHA-256"));
     }

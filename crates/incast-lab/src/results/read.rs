@@ -162,7 +162,7 @@ pub fn summary(folder: &Path) -> Result<Summary, Unreadable> {
         if first.record.short { " (short form)" } else { "" },
         first.text("duration"),
         seeds.len(),
-        if seeds.len() == 1 { "" } else { "s; ± is half of the 95% confidence interval over them" },
+        if seeds.len() == 1 { "" } else { "s; ± or [ ]: 95% confidence interval over them" },
         first.record.version,
         if unverified { UNVERIFIED } else { "" },
         if rows.iter().any(|row| row.is_pooled() && row.is_too_short()) {

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     metrics::{self, Basis, Better, Metric, Scope, Unit, metric, ns_per_packet_hop, statistics::Interval},
     scenario::Column,
-    text::{bytes, grid_point, number, rounded},
+    text::{SPREAD, bytes, grid_point, number, rounded, spread},
 };
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -264,7 +264,7 @@ fn legend(text: &mut String, pooled: &[&Row], has_best: bool, width: usize) {
         parts.push("* best, or not shown to be worse");
     }
     if pooled.iter().any(|row| row.runs > 1) {
-        parts.push("± half of the 95% confidence interval over seeds");
+        parts.push(SPREAD);
     }
     if pooled.iter().any(|row| row.completed() < row.flows()) {
         parts.push("≥ lower bound, as not every flow finished");
@@ -342,7 +342,7 @@ fn table_of(lines: &[Line<'_>], footer: &Footer) -> Plain {
     Plain { header, lines: lines.iter().map(of).collect() }
 }
 
-/// A value, or its lower bound, perhaps with half its confidence interval.
+/// A value, or its lower bound, perhaps with its confidence interval.
 fn measured(line: &Line<'_>, column: &'static Metric, with_interval: bool) -> String {
     let Some(metric) = line.metric(column) else { return line.without_metric().to_owned() };
     let row = line.row;
@@ -350,7 +350,7 @@ fn measured(line: &Line<'_>, column: &'static Metric, with_interval: bool) -> St
     let short = if metric.has_bound() && row.is_too_short() { TOO_SHORT } else { "" };
     match (row.number(metric.name), row.bound(metric.name), interval) {
         (Some(value), _, Some(Interval(low, high))) => {
-            format!("{} ±{}{short}", number(value), number((high - low) / 2.0))
+            format!("{} {}{short}", number(value), spread(value, (low, high), number))
         }
         (Some(value), _, None) => format!("{}{short}", number(value)),
         (None, Some(bound), _) => format!("≥{}{short}", number(bound)),

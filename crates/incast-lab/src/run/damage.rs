@@ -232,7 +232,7 @@ fn damage(results: &Path, random: &mut Random) -> String {
             let summary = fs::read_to_string(&path).expect("read");
             let (text, _) = summary.split_once(",\n\"sha256\"").expect("sealed");
             let text = text
-                .replace("\"schema\": 4", "\"schema\": 3")
+                .replace("\"schema\": 5", "\"schema\": 3")
                 .replace("\"seed\":\"all\"", "\"seed\":\"all\",\"runs\":7");
             fs::write(&path, text + "\n}").expect("written");
             return "an unsealed summary".to_owned();
@@ -313,7 +313,7 @@ fn results_without_checksums_are_unverified() {
     let summary = fs::read_to_string(results.join("summary.json")).expect("read");
     let (text, _) = summary.split_once(",\n\"sha256\"").expect("sealed");
     let lines = text.lines().filter(|line| !line.starts_with("\"runs\""));
-    let text = lines.collect::<Vec<_>>().join("\n").replace("\"schema\": 4", "\"schema\": 3");
+    let text = lines.collect::<Vec<_>>().join("\n").replace("\"schema\": 5", "\"schema\": 3");
     fs::write(results.join("summary.json"), format!("{text}\n}}")).expect("written");
     assert!(read::read(&results).expect("read").unverified);
     assert!(read::summary(&results).expect("read").provenance.contains(UNVERIFIED));

@@ -10,7 +10,7 @@ fn json_is_what_the_summary_holds() {
     let printed = succeed(&["run", "--json", "--out", text(&out), &scenario("small")]);
     assert_eq!(printed, fs::read_to_string(out.join("small/summary.json")).expect("a summary"));
     let summary: Value = serde_json::from_str(&printed).expect("JSON");
-    assert_eq!(summary["schema"], 4);
+    assert_eq!(summary["schema"], 5);
     let rows = summary["rows"].as_array().expect("a list");
     // 2 schemes, each with 2 seeds and their pool, each with 2 classes and all.
     assert_eq!(rows.len(), 2 * 3 * 3);

@@ -27,8 +27,8 @@ fn tables_are_of_the_numbers_of_the_summary() {
         let (scheme, value) = (row["scheme"].as_str(), row["fct_us"]["max"].as_f64());
         let (scheme, value) = (scheme.expect("a name"), value.expect("a number"));
         let mut cells = printed.lines().filter_map(|line| line.strip_prefix(&format!("| {scheme} | ")));
-        // Three digits, and half of an interval.
-        let shown = |cell: &str| cell.split(" ±").next().and_then(|text| text.parse::<f64>().ok());
+        // Three digits, and an interval.
+        let shown = |cell: &str| cell.split(' ').next().and_then(|text| text.parse::<f64>().ok());
         assert!(
             cells.any(|cell| shown(cell).is_some_and(|shown| (shown / value - 1.0).abs() < 0.005)),
             "{scheme} {value}\n{printed}"

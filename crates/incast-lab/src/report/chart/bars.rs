@@ -1,7 +1,7 @@
 //! Horizontal bars: one for each scheme, with its confidence interval and the published number.
 
 use super::{Axis, Spacing, Unit, WIDTH, figure, px, shorten};
-use crate::metrics::statistics::Interval;
+use crate::{metrics::statistics::Interval, text::spread};
 use maud::{Markup, html};
 
 const ROW: f64 = 46.0;
@@ -33,7 +33,7 @@ impl Bar {
     fn text(&self, unit: Unit) -> String {
         let measured = match (self.value, self.at_least, self.interval) {
             (Some(value), _, Some(Interval(low, high))) => {
-                format!("{} ±{}", unit.text(value), unit.text((high - low) / 2.0))
+                format!("{} {}", unit.text(value), spread(value, (low, high), |number| unit.text(number)))
             }
             (Some(value), _, None) => unit.text(value),
             (None, Some(bound), _) => format!("≥ {}", unit.text(bound)),

@@ -11,7 +11,7 @@ use crate::{
         row::{ALL, Row},
         steady,
     },
-    text::{grid_point, grouped},
+    text::{SPREAD, grid_point, grouped, spread},
 };
 use maud::{Markup, html};
 
@@ -25,7 +25,7 @@ pub fn section(results: &Results, point: &Point) -> Markup {
             (scrolling("Comparison of schemes", &table))
             p.note {
                 "All seeds pooled"
-                @if has_several_seeds { "; ± is half of the 95% confidence interval over seeds" }
+                @if has_several_seeds { "; " (SPREAD) }
                 ". Slowdown is the time of a flow over that of the same flow alone."
                 @if !results.columns.is_empty() { " Sums are of a run." }
             }
@@ -120,7 +120,7 @@ fn cell(line: &Line<'_>, column: &'static Metric, with_interval: bool) -> Markup
     html! {
         @match (value, bound, interval) {
             (Some(value), _, Some(Interval(low, high))) => {
-                (unit.text(value)) " " span.soft { "±" (unit.text((high - low) / 2.0)) }
+                (unit.text(value)) " " span.soft { (spread(value, (low, high), |number| unit.text(number))) }
             }
             (Some(value), _, None) => (unit.text(value)),
             (None, Some(bound), _) => span.warn title="a lower bound: not every flow finished" { "≥ " (unit.text(bound)) },
