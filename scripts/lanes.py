@@ -27,6 +27,9 @@ MOST_CPU = 85
 # Lanes that run for seconds are compiled for as long.
 UNOPTIMISED = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0"}
 
+# Where tests are compiled, they are linted by the same compilation (scripts/linted-rustc.sh); what that leaves out is this.
+NOT_LINTED = "cargo clippy --locked --quiet -p incast-engine --all-targets -- -D warnings"
+
 # What lanes would install one by one (scripts/debian.sh), which takes several times as long.
 PACKAGES = """bc bpftool busybox-static chromium clang cmake cpio ethtool g++ gcc-12 gcc-riscv64-unknown-elf
     iproute2 iputils-ping kmod libelf-dev libyang-tools linux-source nftables patch pkg-config python3-venv qemu-system-x86
@@ -175,7 +178,11 @@ def main() -> int:
         return 0
     processors = str(max(1, len(os.sched_getaffinity(0)) // SIDE_BY_SIDE))
     environment = {"CARGO_BUILD_JOBS": processors, "RUST_TEST_THREADS": processors, **os.environ, "JOBS": processors}
-    if any(lane.name == "release" for lane in lanes):
+    by_name = {lane.name: lane for lane in lanes}
+    if {"clippy", "debug", "release"} <= by_name.keys():
+        environment["RUSTC_WORKSPACE_WRAPPER"] = str(ROOT / "scripts/linted-rustc.sh")
+        by_name["clippy"].command = NOT_LINTED
+    if "release" in by_name:
         # What lanes would build for themselves.
         environment["INCAST"] = str(pathlib.Path(ROOT, INCAST))
     run = Run(lanes, environment, "--keep-going" in sys.argv)

@@ -51,12 +51,13 @@ pub struct Located {
 }
 
 impl Located {
-    /// The file of this path, or else the bundled scenario of this name.
+    /// The file of this path, `-` for standard input, or else the bundled scenario of this name.
     ///
     /// # Errors
     /// There is neither, or the bundled ones cannot be written to the folder for temporary files.
     pub fn file(&mut self, path: &Path) -> Result<PathBuf, RunError> {
-        if path.is_file() {
+        // A pipe is a scenario, too: `<(…)`, or `-` for standard input.
+        if path == Path::new("-") || path.exists() && !path.is_dir() {
             return Ok(path.to_owned());
         }
         let (below, _) = find(&path.to_string_lossy()).map_err(|fault| RunError::from(ScenarioError::from(*fault)))?;

@@ -84,10 +84,10 @@ impl Tracker {
         self.lock().line()
     }
 
-    /// Every run has ended.
-    fn is_done(&self) -> bool {
+    /// Every run has ended, and that took longer than this.
+    fn is_done_after(&self, time: Duration) -> bool {
         let state = self.lock();
-        state.done == state.runs.len()
+        state.done == state.runs.len() && state.started.is_some_and(|started| started.elapsed() >= time)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -191,7 +191,8 @@ impl Observer for Reporter {
     }
     fn on_start(&self, to_do: &[&Run], found: usize) {
         self.tracker.on_start(to_do, found);
-        self.show(true);
+        // What is done by then needs no line.
+        *self.last_line.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
     fn on_progress(&self, run: usize, progress: &Progress) {
@@ -210,7 +211,7 @@ impl Observer for Reporter {
             let name = self.tracker.lock().runs.get(run).map(|one| one.name.clone());
             output::message(&format!("{}: {} failed", self.scenario, name.unwrap_or_default()));
         }
-        self.show(self.tracker.is_done());
+        self.show(self.tracker.is_done_after(LINE_EVERY));
     }
 }
 
@@ -219,5 +220,18 @@ impl Drop for Reporter {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_far_runs_are_and_only_long_ones_have_a_last_one() {
+        let tracker = Tracker::default();
+        tracker.on_start(&[], 3);
+        assert!(tracker.line().1.starts_with("3/3 runs, "), "{:?}", tracker.line());
+        assert!(tracker.is_done_after(Duration::ZERO) && !tracker.is_done_after(Duration::from_secs(3600)));
     }
 }

@@ -81,12 +81,17 @@ impl Sharded {
     /// The plan of the selected runs.
     ///
     /// # Errors
-    /// More shards than runs.
+    /// More shards than runs; a scenario that cannot be read again.
     fn new(plans: &[(String, Plan)], selection: &Selection, shards: usize) -> Result<Self, RunError> {
         let runs: usize = plans.iter().map(|(_, plan)| plan.runs.len()).sum();
         if shards > runs {
             let message = format!("there are {runs} runs, and allowed is at most a shard for each");
             return Err(RunError::Plan { found: format!("{shards} shards"), message });
+        }
+        let is_read_once = |path: &&PathBuf| *path == Path::new("-") || path.exists() && !path.is_file();
+        if let Some(path) = selection.scenarios.iter().find(is_read_once) {
+            let message = "is read once, and each shard reads the scenario again: give a file".to_owned();
+            return Err(RunError::Plan { found: path.display().to_string(), message });
         }
         let divided = divide_runs(&plans.iter().map(|(_, plan)| plan).collect::<Vec<_>>(), shards);
         let scenarios = plans.iter().zip(divided).map(|((_, plan), divided)| {

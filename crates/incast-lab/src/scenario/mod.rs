@@ -111,7 +111,8 @@ impl Scenario {
     /// # Errors
     /// What is wrong with it, each fault with its place.
     pub fn load_form(path: &Path, sets: &[(String, String)], form: Form) -> Result<Self, ScenarioError> {
-        Self::parse_form(Source::read(path)?, sets, form)
+        let source = if path == Path::new("-") { Source::standard_input() } else { Source::read(path) };
+        Self::parse_form(source?, sets, form)
     }
 
     /// The same for a text at hand; paths in it are relative to the folder of `source.path`.

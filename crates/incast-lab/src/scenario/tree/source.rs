@@ -3,7 +3,7 @@
 use super::error::{Fault, ScenarioError};
 use std::{
     fs,
-    io::Read,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -25,6 +25,24 @@ impl Source {
     /// # Errors
     /// The file is missing, unreadable, larger than 16 MiB, or not UTF-8.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
+        // What is no regular file (a pipe, a device) has no length: it is read up to the limit.
+        let large = fs::metadata(path).ok().filter(|it| it.is_file() && it.len() > LIMIT);
+        Self::whole(path, large.map(|it| it.len()), || fs::File::open(path))
+    }
+
+    /// Reads standard input, whose path is `-`.
+    ///
+    /// # Errors
+    /// It is unreadable, larger than 16 MiB, or not UTF-8.
+    pub fn standard_input() -> Result<Self, ScenarioError> {
+        Self::whole(Path::new("-"), None, || Ok(io::stdin()))
+    }
+
+    fn whole<R: Read>(
+        path: &Path,
+        too_long: Option<u64>,
+        open: impl Fn() -> io::Result<R>,
+    ) -> Result<Self, ScenarioError> {
         let fail = |line: Option<usize>, what: String| {
             ScenarioError::from(Fault {
                 file: path.to_owned(),
@@ -37,13 +55,11 @@ impl Source {
                 nearest: None,
             })
         };
-        let metadata = fs::metadata(path).map_err(|error| fail(None, format!("cannot be read: {error}")))?;
-        if metadata.is_file() && metadata.len() > LIMIT {
-            return Err(fail(None, format!("found {} bytes, allowed are {LIMIT}", metadata.len())));
+        if let Some(length) = too_long {
+            return Err(fail(None, format!("found {length} bytes, allowed are {LIMIT}")));
         }
-        // What is no regular file (a pipe, a device) has no length: it is read up to the limit.
         let mut bytes = Vec::new();
-        fs::File::open(path)
+        open()
             .and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes))
             .map_err(|error| fail(None, format!("cannot be read: {error}")))?;
         if bytes.len() as u64 > LIMIT {
