@@ -208,7 +208,11 @@ fn a_check_says_as_much_as_is_asked_for() {
     let whole = succeed(&["check", &file]);
     assert!(whole.starts_with("# expected cost of small, "), "{whole}");
     let brief = succeed(&["check", "--brief", &file]);
-    assert!(whole.starts_with(brief.trim_end()) && !brief.contains("name = "), "{brief}");
+    // How much memory there is changes from one to the other.
+    let steady = |text: &str| -> Vec<String> {
+        text.trim_end().lines().filter(|line| !line.ends_with(" are available")).map(str::to_owned).collect()
+    };
+    assert!(steady(&whole).starts_with(&steady(&brief)) && !brief.contains("name = "), "{brief}");
     let json: serde_json::Value = serde_json::from_str(&succeed(&["check", "--json", &file])).expect("JSON");
     let (all, effective) = (&json[0], whole.parse::<toml::Table>().expect("TOML"));
     assert_eq!(all["effective"], serde_json::to_value(effective).expect("JSON"));
