@@ -29,32 +29,39 @@ config lossy $rigs/tcp.toml --scheme dctcp "${leaf[@]}" --as-rounded "$work/roun
 config spine $rigs/tcp.toml --scheme dctcp --switch spine0 --ports Ethernet{0,4,8,12}@100Gbps
 config lossless $rigs/roce.toml --switch leaf0 --ports Ethernet{0..7}@100Gbps Ethernet{48,56}@400Gbps --queues 1=3:26 0=6:48
 config static $rigs/roce.toml --set 'switch.pfc={xoff="320KB",lossless=[1]}' --switch spine0 --ports Ethernet{0,8,16,24}@400Gbps
+leaf_that_trims=(--switch leaf0 --ports Ethernet{0..7}@100Gbps Ethernet{48,56}@400Gbps)
+config trimming $rigs/trim.toml --scheme ndp "${leaf_that_trims[@]}" --as-rounded "$work/bytes.toml"
+config bytes "$work/bytes.toml" "${leaf_that_trims[@]}"
+cmp "$work/trimming.json" "$work/bytes.json" || fail "the rounded scenario trims otherwise"
+"$incast" import sonic "$work/trimming.json" 2>/dev/null | grep -q '^size = "256B"' || fail "trimming is not read back"
 # What was rounded is not rounded again, and nothing else changes.
 config again "$work/rounded.toml" "${leaf[@]}" --as-rounded "$work/twice.toml"
 cmp "$work/lossy.json" "$work/again.json" || fail "the rounded scenario has other tables"
 cmp "$work/rounded.toml" "$work/twice.toml" || fail "a rounded scenario is rounded again"
-python3 $rigs/validate.py "$work"/{lossy,spine,lossless,static}.json
+python3 $rigs/validate.py "$work"/{lossy,spine,lossless,static,trimming}.json
 
 # What the models refuse: each edit makes the tables wrong.
 wrong=0
-while IFS=$'\t' read -r from to; do
-    sed "s/$from/$to/" "$work/lossless.json" >"$work/wrong.json"
-    ! cmp -s "$work/lossless.json" "$work/wrong.json" || fail "nothing to edit: $from"
+while IFS=$'\t' read -r of from to; do
+    sed "s/$from/$to/" "$work/$of.json" >"$work/wrong.json"
+    ! cmp -s "$work/$of.json" "$work/wrong.json" || fail "nothing to edit: $from"
     ! python3 $rigs/validate.py "$work/wrong.json" >/dev/null 2>&1 || fail "accepted: $to for $from"
     wrong=$((wrong + 1))
 done <<'EDITS'
-"green_max_threshold": "1600000"	"green_max_threshold": "1"
-"green_drop_probability": "20"	"green_drop_probability": "101"
-"dynamic_th": "-3"	"dynamic_th": "9"
-"weight": "4"	"weight": "0"
-"type": "DWRR"	"type": "FIFO"
-"profile": "incast_lossy"	"profile": "incast_missing"
-"wred_profile": "incast_100g"	"wred_profile": "none"
-"pfc_enable": "3"	"pfc_enable": "3-4"
-"63": "0"	"64": "0"
-"detection_time": "200"	"detection_time": "50"
+lossless	"green_max_threshold": "1600000"	"green_max_threshold": "1"
+lossless	"green_drop_probability": "20"	"green_drop_probability": "101"
+lossless	"dynamic_th": "-3"	"dynamic_th": "9"
+lossless	"weight": "4"	"weight": "0"
+lossless	"type": "DWRR"	"type": "FIFO"
+lossless	"profile": "incast_lossy"	"profile": "incast_missing"
+lossless	"wred_profile": "incast_100g"	"wred_profile": "none"
+lossless	"pfc_enable": "3"	"pfc_enable": "3-4"
+lossless	"63": "0"	"64": "0"
+lossless	"detection_time": "200"	"detection_time": "50"
+trimming	"packet_discard_action": "trim"	"packet_discard_action": "cut"
+trimming	"dscp_value": "56"	"dscp_value": "64"
 EDITS
-echo "rigs/sonic: 4 configurations are instances of SONiC's models, $wrong damaged ones are not"
+echo "rigs/sonic: 5 configurations are instances of SONiC's models, $wrong damaged ones are not"
 
 if [ "$(id -u)" != 0 ]; then
     [ "${CI:-}" != true ] || fail "root is needed for the namespace"

@@ -59,6 +59,11 @@ def instance(database: dict) -> dict:
     database.setdefault("PORT", {port: {"lanes": str(n), "speed": "100000"} for n, port in enumerate(sorted(ports))})
     data["sonic-device_metadata:sonic-device_metadata"] = {"DEVICE_METADATA": {"localhost": {"hostname": "switch"}}}
     for table, entries in database.items():
+        if table == "SWITCH_TRIMMING":
+            # One entry, a container, whose numbers are small.
+            numbers = {key: {leaf: int(text) for leaf, text in fields.items()} for key, fields in entries.items()}
+            data["sonic-trimming:sonic-trimming"] = {table: numbers}
+            continue
         model, keys = TABLES[table]
         rows = []
         for key, fields in entries.items():

@@ -109,13 +109,15 @@ pub struct Requirements {
     pub order: Option<&'static str>,
     /// A buffer that is full pushes back, for this reason, or hosts are set as it says.
     pub backpressure: Option<&'static str>,
+    /// The thresholds of marks that its constants were published with, by the name of a `switch.profile`.
+    pub published_with: Option<&'static str>,
 }
 
 impl Requirements {
     /// Those that follow from what a law's packets are.
     pub const fn of(info: &LawInfo, transport: &Transport) -> Self {
         let (marks, trimming) = (transport.ecn_capable, transport.trimmable);
-        Self { marks, trimming, telemetry: info.telemetry(), order: None, backpressure: None }
+        Self { marks, trimming, telemetry: info.telemetry(), order: None, backpressure: None, published_with: None }
     }
 }
 

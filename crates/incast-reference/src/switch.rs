@@ -395,7 +395,12 @@ impl<'a> Switch<'a> {
                 self.ports[number].queues[priority].push_back(tail);
             }
         }
-        let wire = self.config.classes[usize::from(victim.class)].format.data(0);
+        let headers = self.config.classes[usize::from(victim.class)].format.data(0);
+        let size = self.own.trim.as_ref().and_then(|trim| trim.size);
+        let wire = size.map_or(headers, |size| headers.max(size.get() as u32));
+        if size.is_some() && victim.wire <= wire {
+            return self.enqueue(now, number, Packet { priority: 0, ..victim }, agenda);
+        }
         self.trims.0 += 1;
         self.trims.1 += u64::from(victim.wire - wire);
         self.record(now, number, EventKind::Trim, &victim);

@@ -57,6 +57,8 @@ pub enum Command {
     Trace(Trace),
     /// List the flows of a scenario's workloads as CSV, without simulating them
     Flows(Flows),
+    /// Make a workload's description of sizes or of a log of flows
+    Workload(Workload),
     /// Fit a law's table to measurements
     Calibrate(Calibrate),
     /// Make a scenario of another simulator's input files
@@ -634,6 +636,39 @@ pub enum Imported {
     Htsim(ImportHtsim),
     /// SONiC's config_db.json: the [switch] table of a scenario
     Sonic(ImportSonic),
+}
+
+/// Arguments of `workload`.
+#[derive(Debug, Args)]
+pub struct Workload {
+    /// What to do.
+    #[command(subcommand)]
+    pub what: OfWorkload,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub enum OfWorkload {
+    /// Sizes, load of hosts and burstiness of a log of flows
+    Fit(Fit),
+}
+
+/// Arguments of `workload fit`.
+#[derive(Debug, Args)]
+pub struct Fit {
+    /// Sizes one a line, a CSV with a column of bytes, NetFlow as nfdump -o csv or rwcut print it, or sFlow as sflowtool
+    /// -l does; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub log: PathBuf,
+    /// Rate of hosts' links, for their load
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Rate>,
+    /// Write the table of sizes to this file [default: stdout]
+    #[arg(long, value_name = "SIZES.csv", value_parser = local())]
+    pub out: Option<PathBuf>,
+    /// Print everything as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `import sonic`.

@@ -7,6 +7,7 @@ use incast_lab::{
     scenario::{LONGEST, Run},
     text::bytes,
 };
+use incast_units::Time;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -70,7 +71,7 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
     let _ =
         writeln!(text, "#   {} of memory for the largest run{}", bytes(memory(plan)), available.unwrap_or_default());
     loads(&mut text, plan);
-    hosts(&mut text, plan);
+    by_scheme(&mut text, plan, "hosts that are not Linux's (host.profile = \"linux\" would be)", hosts);
     if is_brief {
         text += "\n";
         return text;
@@ -88,6 +89,7 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
     }
     by_scheme(&mut text, plan, "switches that differ, and in what", Run::describe_switches);
     by_scheme(&mut text, plan, "flow control", Run::describe_pfc);
+    by_scheme(&mut text, plan, "constants published with other thresholds than switch.ecn has", Run::unlike_published);
     let mut workloads: Vec<String> = Vec::new();
     for line in plan.runs.iter().flat_map(Run::describe_workloads) {
         if !workloads.contains(&line) {
@@ -121,41 +123,31 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
     text
 }
 
-/// Which schemes of laws that Linux has run on hosts unlike Linux's, and in what.
-fn hosts(text: &mut String, plan: &Plan) {
-    let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
-    for run in &plan.runs {
-        let Some((rto_min, keys)) = run.unlike_linux() else { continue };
-        let differences = format!("rto_min is {rto_min}; Linux has other values of {}", keys.join(", "));
-        match alike.iter_mut().find(|(others, _)| *others == differences) {
-            Some((_, schemes)) if schemes.contains(&run.scheme.as_str()) => {}
-            Some((_, schemes)) => schemes.push(&run.scheme),
-            None => alike.push((differences, vec![&run.scheme])),
-        }
-    }
-    if !alike.is_empty() {
-        let _ = writeln!(text, "\n# hosts that are not Linux's (host.profile = \"linux\" would be)");
-    }
-    for (differences, schemes) in alike {
-        let _ = writeln!(text, "#   {}: {differences}", schemes.join(", "));
-    }
+/// In what the hosts of a scheme under a law that Linux has are not Linux's.
+fn hosts(run: &Run) -> Vec<String> {
+    let unlike = run.unlike_linux().into_iter();
+    let line = |(rto_min, keys): (Time, Vec<&str>)| {
+        format!("rto_min is {rto_min}; Linux has other values of {}", keys.join(", "))
+    };
+    unlike.map(line).collect()
 }
 
-/// What there is to say of the runs of each scheme, each line once.
+/// What there is to say of the runs of each scheme, each line once for all schemes that it is said of.
 fn by_scheme(text: &mut String, plan: &Plan, title: &str, describe: impl Fn(&Run) -> Vec<String>) {
-    let mut lines: Vec<String> = Vec::new();
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
     for run in &plan.runs {
         for line in describe(run) {
-            let line = format!("{}: {line}", run.scheme);
-            if !lines.contains(&line) {
-                lines.push(line);
+            match lines.iter_mut().find(|(other, _)| *other == line) {
+                Some((_, schemes)) if schemes.contains(&run.scheme.as_str()) => {}
+                Some((_, schemes)) => schemes.push(&run.scheme),
+                None => lines.push((line, vec![&run.scheme])),
             }
         }
     }
     if !lines.is_empty() {
         let _ = writeln!(text, "\n# {title}");
-        for line in lines {
-            let _ = writeln!(text, "#   {line}");
+        for (line, schemes) in lines {
+            let _ = writeln!(text, "#   {}: {line}", schemes.join(", "));
         }
     }
 }

@@ -30,6 +30,7 @@ mod trace;
 mod tune;
 mod validate;
 pub mod version;
+mod workload;
 
 use arguments::{Cli, Command};
 use clap::Parser;
@@ -71,6 +72,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Show(arguments) => show::show(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Flows(arguments) => flows::flows(&arguments),
+        Command::Workload(arguments) => workload::workload(&arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Validate(arguments) => validate::validate(&arguments),

@@ -35,7 +35,7 @@ use crate::{
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
-    law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport},
+    law::{Framing, LawCapabilities, LawInfo, Recovery, Requirements, SenderLaw, Transport},
     parameters::Condition,
 };
 use incast_units::{Bytes, Rate, Time};
@@ -608,6 +608,14 @@ impl SenderLaw for Dcqcn {
         Condition::new("grant_timeout", "grant_until", &["timeout"]),
     ];
 
+    fn requirements(constants: &Arc<Constants>) -> Requirements {
+        let published_with = match constants.parameters.profile {
+            Profile::Paper => Some("dcqcn-paper"),
+            Profile::HpccLineage => Some("hpcc-dcqcn"),
+            Profile::Scaled | Profile::Nvidia | Profile::Amd => None,
+        };
+        Requirements { published_with, ..Requirements::of(&Self::INFO, &Self::transport(constants)) }
+    }
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let profile = chosen("profile", Profile::Scaled, given)?;
         let usual = match profile {

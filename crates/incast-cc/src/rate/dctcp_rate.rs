@@ -23,7 +23,7 @@ use crate::{
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
-    law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport},
+    law::{Framing, LawCapabilities, LawInfo, Recovery, Requirements, SenderLaw, Transport},
     parameters::Condition,
 };
 use incast_units::{Bytes, Rate, Time};
@@ -138,6 +138,11 @@ impl SenderLaw for DctcpRate {
         Condition::new("grant_timeout", "grant_until", &["timeout"]),
     ];
 
+    fn requirements(constants: &Self::Parameters) -> Requirements {
+        let is_lineage = constants.parameters.profile == Profile::HpccLineage;
+        let published_with = is_lineage.then_some("hpcc-dctcp");
+        Requirements { published_with, ..Requirements::of(&Self::INFO, &Self::transport(constants)) }
+    }
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let mut defaults = Parameters::on(path);
         if chosen("profile", Profile::Scaled, given)? == Profile::HpccLineage {

@@ -15,6 +15,7 @@ pub mod rounded;
 pub mod rounding;
 pub mod sonic;
 pub mod switch;
+mod trimming;
 
 use incast_cc::{Path, parameters::Raw};
 use incast_lab::scenario::{Run, ScenarioError};

@@ -3,18 +3,29 @@
 use super::{
     Device, Wanted,
     linux::{Parameter, microseconds, parameters, segments},
-    mlnx, nxos, queues, rounding,
+    mlnx, nxos, queues, rounding, trimming,
 };
 use incast_cc::marking::Marking;
 use incast_lab::scenario::{Run, toml_value};
 use incast_sim::{
     base_rtt,
-    config::{ClassConfig, Ecn, RedAtRate, Size},
+    config::{ClassConfig, Ecn, Limit, RedAtRate, Size},
     used_priorities,
 };
 use incast_units::{Bytes, Rate, Time};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
+
+/// What rounding needs to know of a fabric.
+struct Fabric {
+    base_rtt: Time,
+    /// Of all its links.
+    rates: Vec<Rate>,
+    /// Priorities in use, one bit each.
+    used: u8,
+    /// Bytes of a full packet.
+    full_packet: u64,
+}
 
 /// The run's scenario, with one scheme, as a device takes it, hosts always as Linux does or NVIDIA's NICs: thresholds of
 /// marks in bytes or what the device counts in, probabilities in whole per cent, alphas as powers of two, weights up to 100
@@ -22,14 +33,17 @@ use toml::{Table, Value};
 /// parameters of the kernel's modules or of the NIC stand for.
 pub fn scenario(run: &Run, wanted: &Wanted, device: Device) -> Table {
     let mut table = run.effective();
-    let base_rtt = base_rtt((&wanted.config).into());
-    let used = used_priorities((&wanted.config).into());
     let rates: BTreeSet<u64> = wanted.config.topology.cables.iter().map(|cable| cable.link.rate.bps()).collect();
-    let rates: Vec<Rate> = rates.into_iter().map(Rate::from_bps).collect();
+    let fabric = Fabric {
+        base_rtt: base_rtt((&wanted.config).into()),
+        rates: rates.into_iter().map(Rate::from_bps).collect(),
+        used: used_priorities((&wanted.config).into()),
+        full_packet: trimming::full_packet(wanted),
+    };
     let round = |switch: &mut Table| {
-        round_switch(switch, base_rtt, &rates, used, device);
+        round_switch(switch, &fabric, device);
         for own in switch.get_mut("override").and_then(Value::as_array_mut).into_iter().flatten() {
-            own.as_table_mut().into_iter().for_each(|own| round_switch(own, base_rtt, &rates, used, device));
+            own.as_table_mut().into_iter().for_each(|own| round_switch(own, &fabric, device));
         }
     };
     let tables = |table: &mut Table| {
@@ -96,7 +110,7 @@ fn round_host(host: &mut Table) {
 }
 
 /// Rounds what a table of switches gives.
-fn round_switch(switch: &mut Table, base_rtt: Time, rates: &[Rate], used: u8, device: Device) {
+fn round_switch(switch: &mut Table, fabric: &Fabric, device: Device) {
     // Of these numbers others write none.
     let is_sonic = matches!(device, Device::Sonic | Device::Linux);
     for key in ["buffer", "pfc"].into_iter().filter(|_| is_sonic) {
@@ -106,20 +120,30 @@ fn round_switch(switch: &mut Table, base_rtt: Time, rates: &[Rate], used: u8, de
             *alpha = Value::Float(rounding::power(exponent));
         }
     }
+    if let Some(Value::Table(trim)) = switch.get_mut("trim").filter(|_| is_sonic) {
+        for key in ["queue", "header_queue"] {
+            if let Some(packets) =
+                trim.get(key).and_then(Value::as_integer).and_then(|packets| u32::try_from(packets).ok())
+            {
+                let bytes = trimming::bytes(Limit::Packets(packets), fabric.full_packet);
+                trim.insert(key.into(), Value::String(Bytes::new(bytes).to_string()));
+            }
+        }
+    }
     if let Some(Value::Table(scheduler)) = switch.get_mut("scheduler") {
-        round_weights(scheduler, used, device);
+        round_weights(scheduler, fabric.used, device);
     }
     let Some(ecn) = switch.get("ecn").and_then(read) else { return };
     let unit = |bytes: u64| if device == Device::Nxos { nxos::kbytes(bytes) * nxos::UNIT } else { bytes };
     let at = |rate: &Rate| {
-        let marking = match ecn.marking(*rate, base_rtt) {
+        let marking = match ecn.marking(*rate, fabric.base_rtt) {
             Marking::Off => Marking::Off,
             Marking::Step { at } => Marking::Step { at: unit(at) },
             Marking::Red { min, max, p } => Marking::Red { min: unit(min), max: unit(max), p },
         };
         (*rate, marking)
     };
-    if let Some(rounded) = written(&rates.iter().map(at).collect::<Vec<_>>()) {
+    if let Some(rounded) = written(&fabric.rates.iter().map(at).collect::<Vec<_>>()) {
         switch.insert("ecn".into(), rounded);
         switch.remove("profile");
     }

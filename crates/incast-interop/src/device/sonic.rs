@@ -11,10 +11,12 @@ use super::{
     queues::ramp,
     rounding::{EXPONENTS, exponent, percent, power, weights},
     switch::{Ports, Switch, short},
+    trimming::{self, Trimmed},
 };
 use incast_cc::marking::Marking;
 use incast_sim::{
-    config::{Alpha, MarkAt, NotEct, Scheduling, Threshold},
+    config::{Alpha, Buffer, Limit, MarkAt, NotEct, Scheduling, Threshold},
+    fabric::trim::HEADERS,
     flow_control::pfc::{Bounds, Limits},
 };
 
@@ -27,9 +29,15 @@ const WATCHDOG: &str = "200";
 /// What a SONiC switch cannot be told.
 pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]) -> Result<Written, Refused> {
     let mut refused = switch.inexpressible(wanted);
-    refused.extend(alphas(switch));
-    let buffer = switch.shared_buffer().map_err(|why| refused.push(why)).unwrap_or_default();
     let device = switch.assigned(ports, &mut refused);
+    let trimmed = trimming::trimmed(wanted, switch, classes, &device, &mut refused);
+    let buffer = match &trimmed {
+        Some(trimmed) => (trimmed.total, 1.0, 0),
+        None => {
+            refused.extend(alphas(switch));
+            switch.shared_buffer().map_err(|why| refused.push(why)).unwrap_or_default()
+        }
+    };
     for (kind, _) in &device {
         let marks = ramp(kind.marking).map_or(0, |(_, max, _)| max);
         if marks > MOST_BYTES {
@@ -57,6 +65,9 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
         .iter()
         .map(|(kind, found)| kind.limits.map_or(0, group_size).saturating_mul(found.len() as u64 * lossless));
     writer.buffers(buffer, groups.fold(0u64, u64::saturating_add));
+    if let Some(trimmed) = &trimmed {
+        writer.trimming(trimmed, wanted);
+    }
     for (kind, ports) in &device {
         writer.marks(kind);
         writer.headroom(kind);
@@ -99,6 +110,11 @@ fn group_size(limits: Limits) -> u64 {
         Bounds::Static { .. } => limits.headroom,
         Bounds::Dynamic { reserve, .. } => reserve.saturating_add(limits.headroom),
     }
+}
+
+/// The name of what a queue may hold where switches trim.
+fn queue_profile(class: &Class) -> String {
+    format!("incast_queue_{}", class.tc)
 }
 
 /// The fields of a profile of WRED, the same for all colours.
@@ -207,12 +223,18 @@ impl Writer<'_> {
             let fields = [("type", kind.to_owned()), ("mode", "dynamic".into()), ("size", size.to_string())];
             self.set("BUFFER_POOL", name, &fields);
         }
+        let is_given = self.switch.own.buffer != Buffer::Unlimited;
+        let from = if is_given { "switch.buffer.total" } else { "what all queues of the device hold together" };
         self.notes.push(format!(
-            "BUFFER_POOL: {total} B is switch.buffer.total, of which {own} B are the device's lossless priority groups' own (size); a device that has less, or sets parts aside, needs its own numbers there and in the scenario"
+            "BUFFER_POOL: {total} B is {from}, of which {own} B are the device's lossless priority groups' own (size); a device that has less, or sets parts aside, needs its own numbers there and in the scenario"
         ));
         let whole = |pool: &str| [("pool", pool.to_owned()), ("size", "0".into()), ("static_th", total.to_string())];
         let lossy = self.classes.iter().any(|class| !self.switch.is_lossless(class));
         if lossy {
+            // Drops are decided where packets leave.
+            self.set("BUFFER_PROFILE", "incast_ingress_lossy", &whole("incast_ingress"));
+        }
+        if lossy && self.switch.own.trim.is_none() {
             let (exponent, is_rounded) = exponent(alpha);
             let fields = [
                 ("pool", "incast_egress".to_owned()),
@@ -221,8 +243,6 @@ impl Writer<'_> {
             ];
             self.set("BUFFER_PROFILE", "incast_lossy", &fields);
             self.rounded("switch.buffer.alpha", alpha, power(exponent), is_rounded);
-            // Drops are decided where packets leave.
-            self.set("BUFFER_PROFILE", "incast_ingress_lossy", &whole("incast_ingress"));
         }
         if self.switch.lossless != 0 {
             // Pauses are decided where packets arrive.
@@ -239,6 +259,53 @@ impl Writer<'_> {
                 self.notes.push(note);
             }
         }
+    }
+
+    /// What is trimmed, and where what is left of it goes. Lossy queues have fixed thresholds then.
+    fn trimming(&mut self, trimmed: &Trimmed, wanted: &Wanted) {
+        let Some(headers) = self.classes.iter().find(|class| class.priority == HEADERS) else { return };
+        let fields = |limit: u64, action: &str| {
+            [
+                ("pool", "incast_egress".to_owned()),
+                ("size", "0".into()),
+                ("static_th", limit.to_string()),
+                ("packet_discard_action", action.into()),
+            ]
+        };
+        for class in self.classes {
+            let (limit, action) = match class.priority {
+                HEADERS => (trimmed.headers, "drop"),
+                _ if trimming::is_trimmable(wanted, class) => (trimmed.queue, "trim"),
+                _ => (trimmed.queue, "drop"),
+            };
+            self.database.set("BUFFER_PROFILE", &queue_profile(class), &fields(limit, action));
+        }
+        let global = [
+            ("size", trimmed.size.to_string()),
+            ("dscp_value", headers.dscp.unwrap_or(0).to_string()),
+            ("queue_index", headers.tc.to_string()),
+        ];
+        self.set("SWITCH_TRIMMING", "GLOBAL", &global);
+        let trim = self.switch.own.trim.as_ref();
+        for (key, limit, bytes) in [
+            ("queue", trim.map(|trim| trim.queue), trimmed.queue),
+            ("header_queue", trim.and_then(|trim| trim.header_queue), trimmed.headers),
+        ] {
+            if let Some(Limit::Packets(packets)) = limit {
+                self.notes.push(format!(
+                    "switch.trim.{key}: {packets} packets in the scenario, {bytes} B on the device (--as-rounded writes it back)"
+                ));
+            }
+        }
+        self.notes.push(format!(
+            "a queue of data holds {} B, and what it does not admit is cut to {} B and sent from queue {}, which holds {} B",
+            trimmed.queue, trimmed.size, headers.tc, trimmed.headers
+        ));
+        self.notes.extend(trimming::note(trimmed.size));
+        self.notes.push(
+            "hosts must take a packet with the DSCP of trimmed ones for what is left of another: NDP's and Ultra Ethernet's do, TCP's do not"
+                .into(),
+        );
     }
 
     /// When ports of a rate mark.
@@ -301,6 +368,8 @@ impl Writer<'_> {
             self.database.set("QUEUE", &queue, &fields);
             let (egress, ingress) = if self.switch.is_lossless(class) {
                 ("incast_egress_lossless".to_owned(), format!("incast_lossless_{}", short(kind.rate)))
+            } else if self.switch.own.trim.is_some() {
+                (queue_profile(class), "incast_ingress_lossy".to_owned())
             } else {
                 ("incast_lossy".to_owned(), "incast_ingress_lossy".to_owned())
             };

@@ -154,9 +154,6 @@ impl Switch {
         if own.credits.is_some() {
             refused.push("switch.credits: Ethernet has no credits".into());
         }
-        if own.trim.is_some() {
-            refused.push("switch.trim: the headers that are left here have 64 B, devices make others".into());
-        }
         if own.virtual_channels > 1 {
             refused
                 .push("switch.virtual_channels: a queue is chosen at the ingress, and not by the way behind it".into());
@@ -195,6 +192,9 @@ impl Switch {
     /// What a switch cannot be told.
     pub fn tested<'a>(&'a self, wanted: &Wanted, ports: &'a [Port], classes: &[Class]) -> Result<Tested<'a>, Refused> {
         let mut refused = self.inexpressible(wanted);
+        if self.own.trim.is_some() {
+            refused.push("switch.trim: allowed is --for sonic, whose tables have it".into());
+        }
         let device = self.assigned(ports, &mut refused);
         if classes.iter().any(|class| class.dscp.is_none()) {
             refused.push("--queues is missing: which DSCP and queue the priority has, such as 0=3:26".into());

@@ -22,7 +22,10 @@ pub struct Imported {
 }
 
 /// Tables that are read.
-const READ: [&str; 9] = [
+const READ: [&str; 12] = [
+    "DEVICE_METADATA",
+    "SWITCH_TRIMMING",
+    "DEFAULT_LOSSLESS_BUFFER_PARAMETER",
     "PORT",
     "QUEUE",
     "WRED_PROFILE",
@@ -36,12 +39,12 @@ const READ: [&str; 9] = [
 
 /// Tables about switching of packets that have no key, and why.
 const WITHOUT_KEY: [(&str, &str); 6] = [
+    ("CABLE_LENGTH", "a cable's length is the `delay` of a link of the topology: 5 ns a metre"),
     ("PFC_WD", "ends pauses; switch.pfc.deadlock_after ends a run"),
     ("DSCP_TO_TC_MAP", "a scheme's `priority` says which queue its packets have"),
     ("TC_TO_QUEUE_MAP", "traffic classes are queues here"),
     ("TC_TO_PRIORITY_GROUP_MAP", "a lossless queue has a group of its own"),
     ("MAP_PFC_PRIORITY_TO_QUEUE", "a pause's priority is its queue"),
-    ("SWITCH_TRIMMING", "switch.trim has other sizes: write it by hand"),
 ];
 
 /// Reads a configuration.
@@ -70,6 +73,24 @@ fn names(key: &str) -> Vec<(&str, u8)> {
     let (first, last) =
         queues.split_once('-').map_or((number(queues), number(queues)), |(a, b)| (number(a), number(b)));
     ports.split(',').flat_map(|port| (first..=last).map(move |queue| (port, queue))).collect()
+}
+
+/// The chip of NVIDIA's switches, by their model: SN2700 has Spectrum, SN3700 Spectrum-2, SN4600C Spectrum-3, SN5600
+/// Spectrum-4 (SN5610 and SN5640 have another one).
+fn spectrum(name: &str) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    let model = lower
+        .split("sn")
+        .skip(1)
+        .find_map(|rest| rest.get(..4).filter(|text| text.bytes().all(|c| c.is_ascii_digit())))?;
+    match model.as_bytes() {
+        b"5610" | b"5640" => None,
+        [b'2', ..] => Some("spectrum"),
+        [b'3', ..] => Some("spectrum-2"),
+        [b'4', ..] => Some("spectrum-3"),
+        [b'5', ..] => Some("spectrum-4"),
+        _ => None,
+    }
 }
 
 fn size(bytes: u64) -> Value {
@@ -110,6 +131,7 @@ impl Reader<'_> {
             return;
         }
         self.buffer(&lossless);
+        self.trimming();
         self.marks(&queues);
         self.pauses(&lossless, &queues);
         if !queues.is_empty() {
@@ -253,6 +275,7 @@ impl Reader<'_> {
             let own = self.bytes("BUFFER_PROFILE", &name, "size").unwrap_or(0);
             match self.number("BUFFER_PROFILE", &name, "dynamic_th") {
                 Some(exponent) => of_queues.push((exponent, own, name)),
+                None if self.database.keys("SWITCH_TRIMMING").next().is_some() => {}
                 None => self.found.notes.push(format!("BUFFER_PROFILE|{name}: `static_th` of a queue has no key")),
             }
         }
@@ -369,9 +392,10 @@ impl Reader<'_> {
         let priorities = lossless.iter().filter_map(|queue| queues.iter().position(|other| other == queue));
         let mut priorities: Vec<i64> = priorities.map(|priority| priority as i64).collect();
         priorities.sort_unstable();
+        let computed = self.computed(lossless);
         let mut largest: Option<(u64, Table, String)> = None;
         for (name, places) in self.profiles("BUFFER_PG", "profile", "BUFFER_PROFILE") {
-            if places.iter().all(|(_, group)| !lossless.contains(group)) {
+            if places.iter().all(|(_, group)| !lossless.contains(group)) || self.is_computed(&name) {
                 continue;
             }
             let headroom = self.bytes("BUFFER_PROFILE", &name, "xoff").unwrap_or(0);
@@ -407,13 +431,127 @@ impl Reader<'_> {
                 largest = Some((headroom, pfc, name));
             }
         }
-        let Some((headroom, mut pfc, _)) = largest else {
-            self.wrong.push("PORT_QOS_MAP: `pfc_enable` names queues, and no BUFFER_PG of theirs has a profile; with NULL the device computes one: give switch.pfc by hand".into());
-            return;
+        let (headroom, mut pfc) = match (largest, computed) {
+            (Some((headroom, pfc, _)), None) => (size(headroom), pfc),
+            (None, Some((chip, pfc))) => (chip, pfc),
+            (Some((.., fixed)), Some(_)) => {
+                return self.wrong.push(format!(
+                    "BUFFER_PG: headroom is of {fixed} at some ports and computed at others, and all have one switch.pfc"
+                ));
+            }
+            (None, None) => {
+                return self.wrong.push(
+                    "PORT_QOS_MAP: `pfc_enable` names queues, and no BUFFER_PG of theirs has a profile: give switch.pfc by hand".into(),
+                );
+            }
         };
-        pfc.insert("headroom".into(), size(headroom));
+        pfc.insert("headroom".into(), headroom);
         pfc.insert("lossless".into(), Value::Array(priorities.into_iter().map(Value::Integer).collect()));
         self.found.switch.insert("pfc".into(), Value::Table(pfc));
+    }
+
+    /// The device computes the headroom of a profile.
+    fn is_computed(&self, profile: &str) -> bool {
+        self.text("BUFFER_PROFILE", profile, "headroom_type") == Some("dynamic")
+    }
+
+    /// NVIDIA's dynamic model: the device computes the headroom of lossless groups from cables and rates, and the scenario
+    /// does by its chip. The chip, and the other keys of `switch.pfc`.
+    fn computed(&mut self, lossless: &BTreeSet<u8>) -> Option<(Value, Table)> {
+        let database = self.database;
+        let mut exponents: BTreeMap<i64, String> = BTreeMap::new();
+        for key in database.keys("BUFFER_PG").filter(|key| names(key).iter().any(|(_, group)| lossless.contains(group)))
+        {
+            let (table, name, field) = match database.field("BUFFER_PG", key, "profile") {
+                Some("NULL") => {
+                    const DEFAULTS: &str = "DEFAULT_LOSSLESS_BUFFER_PARAMETER";
+                    let name = database.keys(DEFAULTS).next().unwrap_or_default();
+                    (DEFAULTS, name, "default_dynamic_th")
+                }
+                Some(name) if self.is_computed(name) => ("BUFFER_PROFILE", name, "dynamic_th"),
+                _ => continue,
+            };
+            match self.number(table, name, field) {
+                Some(exponent) => _ = exponents.insert(exponent, format!("{table}|{name}")),
+                None => self
+                    .wrong
+                    .push(format!("BUFFER_PG|{key}: the device computes its profile, and {table} has no `{field}`")),
+            }
+        }
+        let (exponent, from) = exponents.pop_first()?;
+        if let Some((_, other)) = exponents.pop_first() {
+            self.wrong.push(format!(
+                "BUFFER_PG: {from} and {other} have other thresholds, and all ports have one switch.pfc"
+            ));
+        }
+        let of = |field: &str| database.field("DEVICE_METADATA", "localhost", field).unwrap_or_default();
+        let Some(chip) = [of("platform"), of("hwsku")].into_iter().find_map(spectrum) else {
+            self.wrong.push(format!(
+                "DEVICE_METADATA|localhost: the device computes headroom, and `platform` {:?} and `hwsku` {:?} name no switch with \
+                 Spectrum to Spectrum-4: give switch.pfc by hand",
+                of("platform"),
+                of("hwsku")
+            ));
+            return None;
+        };
+        self.found.notes.push(format!(
+            "the device computes headroom (dynamic buffer model), and so does the scenario, as {chip} does: from the rate and `delay` of each link, 5 ns for each metre in CABLE_LENGTH"
+        ));
+        let pfc =
+            table([("kind", Value::String("dynamic".into())), ("alpha", Value::Float(self.alpha(&from, exponent)))]);
+        Some((Value::String(chip.into()), pfc))
+    }
+
+    /// What is trimmed.
+    fn trimming(&mut self) {
+        let profiles = self.profiles("BUFFER_QUEUE", "profile", "BUFFER_PROFILE");
+        let trims = |name: &str| self.text("BUFFER_PROFILE", name, "packet_discard_action") == Some("trim");
+        let (trimming, others): (Vec<_>, Vec<_>) = profiles.into_iter().partition(|(name, _)| trims(name));
+        let Some((name, _)) = trimming.first().cloned() else {
+            if self.database.keys("SWITCH_TRIMMING").next().is_some() {
+                self.found.notes.push("SWITCH_TRIMMING: no queue's profile has `packet_discard_action` trim".into());
+            }
+            return;
+        };
+        let (queue, left) =
+            (self.bytes("BUFFER_PROFILE", &name, "static_th"), self.bytes("SWITCH_TRIMMING", "GLOBAL", "size"));
+        let headers = self.number("SWITCH_TRIMMING", "GLOBAL", "queue_index").and_then(|index| {
+            let is_headers = |places: &[(String, u8)]| places.iter().any(|(_, queue)| i64::from(*queue) == index);
+            let (name, _) = others.iter().find(|(_, places)| is_headers(places))?;
+            self.bytes("BUFFER_PROFILE", name, "static_th")
+        });
+        let Some((queue, headers)) = queue.zip(headers) else {
+            self.found.notes.push(format!(
+                "BUFFER_PROFILE|{name} trims, and it or the queue of SWITCH_TRIMMING has no `static_th`: give switch.trim by hand"
+            ));
+            return;
+        };
+        if let Some((other, _)) = trimming
+            .iter()
+            .find(|(other, _)| self.text("BUFFER_PROFILE", other, "static_th") != Some(&queue.to_string()))
+        {
+            self.wrong.push(format!("BUFFER_PROFILE: {name} and {other} differ, and all queues have one switch.trim"));
+        }
+        let mut trim = table([
+            ("queue", size(queue)),
+            ("header_queue", size(headers)),
+            ("victim", Value::String("arriving".into())),
+            ("header_weight", Value::String("strict".into())),
+            ("return_to_sender", Value::Boolean(false)),
+        ]);
+        match left {
+            Some(left) => _ = trim.insert("size".into(), size(left)),
+            None => self
+                .found
+                .notes
+                .push("SWITCH_TRIMMING: no `size`; the device's own default is taken for headers alone".into()),
+        }
+        self.found.notes.push("the queue of SWITCH_TRIMMING must be the highest one in use, priority 0".into());
+        // Fixed thresholds are all that limits a queue.
+        if self.found.switch.remove("buffer").is_some() {
+            self.found.notes.push("no switch.buffer: with fixed thresholds the queues' limits are all there is".into());
+        }
+        self.found.switch.insert("trim".into(), Value::Table(trim));
     }
 
     /// Queues in the order of `queues`: strict ones, then those with weights.
@@ -538,6 +676,37 @@ mod tests {
         let switch = imported(text).expect("a configuration").switch;
         assert_eq!(switch["pfc"]["lossless"].as_array().map(Vec::len), Some(1));
         assert_eq!((switch["pfc"]["kind"].as_str(), switch["priorities"].as_integer()), (Some("dynamic"), Some(1)));
+    }
+
+    #[test]
+    fn headroom_that_the_device_computes_is_its_chips() {
+        let device = |sku: &str, profile: &str| {
+            format!(
+                r#"{{"DEVICE_METADATA": {{"localhost": {{"hwsku": "{sku}", "buffer_model": "dynamic"}}}},
+                "CABLE_LENGTH": {{"AZURE": {{"Ethernet0": "40m"}}}}, "DEFAULT_LOSSLESS_BUFFER_PARAMETER": {{"AZURE": {{"default_dynamic_th": "0"}}}},
+                "BUFFER_POOL": {{"p": {{"size": 1000}}}}, "BUFFER_PROFILE": {{"own": {{"pool": "p", "headroom_type": "dynamic", "dynamic_th": "-2", "size": "0"}}}},
+                "BUFFER_PG": {{"Ethernet0|3-4": {{"profile": "{profile}"}}}}, "PORT_QOS_MAP": {{"Ethernet0": {{"pfc_enable": "3,4"}}}}}}"#
+            )
+        };
+        for (sku, profile, chip, alpha) in [
+            ("ACS-MSN2700", "NULL", "spectrum", 1.0),
+            ("Mellanox-SN3800-D112C8", "NULL", "spectrum-2", 1.0),
+            ("ACS-MSN4600C", "own", "spectrum-3", 0.25),
+            ("Mellanox-SN5600-O128", "own", "spectrum-4", 0.25),
+        ] {
+            let found = imported(&device(sku, profile)).expect("a configuration");
+            let pfc = found.switch["pfc"].as_table().expect("a table");
+            assert_eq!((pfc["headroom"].as_str(), pfc["alpha"].as_float()), (Some(chip), Some(alpha)), "{sku}");
+            assert!(found.notes.iter().any(|note| note.contains("CABLE_LENGTH has no key")), "{:?}", found.notes);
+        }
+        for sku in ["Mellanox-SN5640-C512S2", "Arista-7060CX-32S-C32", ""] {
+            assert!(
+                imported(&device(sku, "NULL")).expect_err("refused").contains("name no switch with Spectrum"),
+                "{sku}"
+            );
+        }
+        let without = device("ACS-MSN2700", "NULL").replace("default_dynamic_th", "other");
+        assert!(imported(&without).expect_err("refused").contains("has no `default_dynamic_th`"));
     }
 
     #[test]

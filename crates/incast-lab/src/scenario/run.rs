@@ -4,7 +4,7 @@ use super::{
     Form, SizeRow,
     document::profile,
     effective,
-    resolve::{Point, agent, credits, nominal::Nominal, pfc, resolved::Resolved, scheduler, switches},
+    resolve::{Point, agent, credits, nominal::Nominal, pfc, requirements, resolved::Resolved, scheduler, switches},
 };
 use crate::{
     scenario::{
@@ -292,6 +292,11 @@ impl Run {
     /// What this scheme changes against the scenario, one line each, for the table's footer.
     pub fn footnotes(&self) -> Vec<String> {
         self.resolved.footnotes.clone()
+    }
+
+    /// Laws whose constants were published with other thresholds of marks than the switches have, a sentence each.
+    pub fn unlike_published(&self) -> Vec<String> {
+        requirements::unlike_published(self.topology(), &self.resolved)
     }
 
     /// Of which keys of `[host]` the hosts of laws that Linux has differ from Linux as installed, and their least timeout;

@@ -3,6 +3,8 @@
 pub mod all_to_all;
 pub mod builtin;
 pub mod distribution;
+pub mod fit;
+pub mod flow_log;
 pub mod incast;
 pub mod loads;
 pub mod long;

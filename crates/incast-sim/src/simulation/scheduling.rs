@@ -2,7 +2,7 @@
 
 use super::config::ConfigError;
 use crate::{
-    fabric::{config::Buffer, queue::MOST_COUNTED, trim::config::Limit},
+    fabric::{config::Buffer, format::SMALLEST_FRAME, queue::MOST_COUNTED, trim::config::Limit},
     switch::{
         config::{MarkAt, NotEct, SwitchConfig},
         scheduler::config::Dwrr,
@@ -85,6 +85,11 @@ pub fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
         if let Limit::Packets(packets @ MOST_COUNTED..) = limit {
             return Err(ConfigError::value(what, packets, "below 2^24 packets"));
         }
+    }
+    if let Some(size) =
+        trim.size.filter(|size| size.get() < u64::from(SMALLEST_FRAME) || size.get() > u64::from(u16::MAX))
+    {
+        return Err(ConfigError::value("switch.trim.size", size, "64 B, the least frame, to 65535 B"));
     }
     if trim.header_weight == Some(0) {
         return Err(ConfigError::value("switch.trim.header_weight", 0, "1 packet or more, or \"strict\""));

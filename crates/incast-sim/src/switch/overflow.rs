@@ -79,7 +79,7 @@ impl Switch<'_> {
             && buffer.admits(wire, before, waiting, || self.egress.packets_at(port) - 1)
     }
 
-    /// Cuts off the payload of a packet that is not queued. Its header goes on.
+    /// Cuts off the payload of a packet that is not queued. Its header goes on; a short packet goes on whole.
     fn send_trimmed(
         &mut self,
         port: usize,
@@ -88,8 +88,14 @@ impl Switch<'_> {
         ingress: Ingress,
         context: &mut impl NodeContext,
     ) {
-        let format = &self.settings.classes[usize::from(packet.class)].format;
-        let header = packet.trimmed(format.data(0) as u16);
+        let Some(trimming) = &self.trimming else { return };
+        let least = self.settings.classes[usize::from(packet.class)].format.data(0) as u16;
+        let Some(wire) = trimming.remainder(packet.wire, least) else {
+            let mut whole = *packet;
+            whole.priority = HEADERS;
+            return self.enqueue_apart(port, &whole, telemetry, ingress, context);
+        };
+        let header = packet.trimmed(wire);
         self.egress.record(port, packet.priority).trims += 1;
         self.counters.trimmed.0 += 1;
         self.counters.trimmed.1 += u64::from(packet.wire - header.wire);

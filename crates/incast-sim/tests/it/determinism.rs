@@ -10,7 +10,7 @@ use incast_cc::{
 };
 use incast_sim::{
     Config, FlowSpec, Outcome,
-    config::{Buffer, ClassConfig, Ecn, Limit, LinkEvent, LoadBalancing, MarkAt, Probes, Size, Ties, Trim, Victim},
+    config::{Buffer, ClassConfig, Ecn, Limit, LinkEvent, LoadBalancing, MarkAt, Probes, Size, Ties, Trim},
     engine::random::Stream,
     outcome::{EventKind, PacketRecord, Step},
     packet::Kind,
@@ -313,13 +313,8 @@ fn recording_packets_changes_nothing() {
 fn links_may_change_at_the_very_instant_of_an_arrival() {
     let fabric = || FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
     let trimming = |mut config: Config| {
-        config.switch.trim = Some(Trim {
-            queue: Limit::Packets(4),
-            header_queue: Some(Limit::Bytes(2_000)),
-            victim: Victim::Either,
-            header_weight: Some(10),
-            return_to_sender: true,
-        });
+        config.switch.trim =
+            Some(Trim { queue: Limit::Packets(4), header_queue: Some(Limit::Bytes(2_000)), ..Trim::default() });
         config.switch.priorities = config.switch.priorities.max(3);
         config.switch.load_balancing = LoadBalancing::SprayPermutation;
         config

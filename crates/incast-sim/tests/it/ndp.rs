@@ -3,7 +3,7 @@
 use crate::common::{self, MTU, config, delivered, flow, ideal, link, star, text, took};
 use incast_sim::{
     Config,
-    config::{Buffer, Limit, LoadBalancing, Trim, Victim},
+    config::{Buffer, Limit, LoadBalancing, Trim},
     topology::{FatTree, Link, SingleSwitch, Topology},
 };
 use incast_units::{Rate, Time};
@@ -16,9 +16,7 @@ fn ndp(topology: Topology, first_window: u64) -> Config {
     config.switch.trim = Some(Trim {
         queue: Limit::Packets(8),
         header_queue: Some(Limit::Bytes(16 * u64::from(MTU))),
-        victim: Victim::Either,
-        header_weight: Some(10),
-        return_to_sender: true,
+        ..Trim::default()
     });
     config
 }

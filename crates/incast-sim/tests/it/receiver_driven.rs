@@ -4,7 +4,7 @@
 use crate::common::{self, MTU, config, delivered, flow, link, link_event, took};
 use incast_sim::{
     Config,
-    config::{Buffer, Limit, Pfc, Size, Threshold, Trim, Victim},
+    config::{Buffer, Limit, Pfc, Size, Threshold, Trim},
     topology::{SingleSwitch, file::parse},
 };
 use incast_units::Time;
@@ -16,9 +16,7 @@ fn with_trimming(config: &mut Config) {
     config.switch.trim = Some(Trim {
         queue: Limit::Packets(8),
         header_queue: Some(Limit::Bytes(16 * u64::from(MTU))),
-        victim: Victim::Either,
-        header_weight: Some(10),
-        return_to_sender: true,
+        ..Trim::default()
     });
 }
 

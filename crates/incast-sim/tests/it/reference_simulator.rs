@@ -354,13 +354,15 @@ fn pfc() -> impl Strategy<Value = Option<Pfc>> {
 fn trim() -> impl Strategy<Value = Option<Trim>> {
     let limit = || prop_oneof![(1u32..20).prop_map(Limit::Packets), (500u64..60_000).prop_map(Limit::Bytes)];
     let victim = prop_oneof![Just(Victim::Arriving), Just(Victim::Tail), Just(Victim::Either)];
-    let some = (limit(), limit(), victim, proptest::option::of(1u32..12)).prop_map(
-        |(queue, headers, victim, header_weight)| Trim {
+    let size = proptest::option::of((64u64..4_500).prop_map(Bytes::new));
+    let some = (limit(), limit(), victim, proptest::option::of(1u32..12), size).prop_map(
+        |(queue, headers, victim, header_weight, size)| Trim {
             queue,
             header_queue: Some(headers),
             victim,
             header_weight,
             return_to_sender: false,
+            size,
         },
     );
     proptest::option::of(some)

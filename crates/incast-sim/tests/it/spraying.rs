@@ -4,7 +4,7 @@ use crate::common::{self, flow, link, text};
 use incast_cc::law::Recovery;
 use incast_sim::{
     Config, FlowSpec, Outcome,
-    config::{Buffer, Ecn, Limit, LoadBalancing, ReorderingWindow, Size, Trim, Victim},
+    config::{Buffer, Ecn, Limit, LoadBalancing, ReorderingWindow, Size, Trim},
     topology::{FatTree, LeafSpine, Topology},
 };
 use incast_units::{Rate, Time};
@@ -134,13 +134,8 @@ fn ndp(balancing: LoadBalancing) -> Outcome {
     let mut config = common::config(topology, "ndp", &[("unscheduled", text("204800B"))]);
     config.switch.priorities = 2;
     config.switch.load_balancing = balancing;
-    config.switch.trim = Some(Trim {
-        queue: Limit::Packets(15),
-        header_queue: Some(Limit::Bytes(2 * 15 * 4_166)),
-        victim: Victim::Either,
-        header_weight: Some(10),
-        return_to_sender: true,
-    });
+    config.switch.trim =
+        Some(Trim { queue: Limit::Packets(15), header_queue: Some(Limit::Bytes(2 * 15 * 4_166)), ..Trim::default() });
     config.host.reordering = 100;
     permutation(&mut config, 489 * 4_096);
     let outcome = common::run(config);

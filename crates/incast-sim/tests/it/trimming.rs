@@ -8,7 +8,7 @@ use incast_sim::{
     probe::PacketFilter,
     simulate,
 };
-use incast_units::Time;
+use incast_units::{Bytes, Time};
 use proptest::{prelude::*, test_runner::TestRunner};
 
 /// Random fabrics that are tried.
@@ -16,13 +16,7 @@ const CASES: u32 = 96;
 
 /// The defaults of NDP: 8 packets of data, and as many bytes of headers as two such queues.
 fn ndp() -> Trim {
-    Trim {
-        queue: Limit::Packets(8),
-        header_queue: Some(Limit::Bytes(2 * 8 * 4_166)),
-        victim: Victim::Either,
-        header_weight: Some(10),
-        return_to_sender: true,
-    }
+    Trim { queue: Limit::Packets(8), header_queue: Some(Limit::Bytes(2 * 8 * 4_166)), ..Trim::default() }
 }
 
 /// Flows with a fixed window over switches that trim; acknowledgements share the queue of headers.
@@ -131,6 +125,27 @@ fn headers_without_room_go_back_once_or_are_dropped() {
 }
 
 #[test]
+fn what_is_left_of_a_packet_has_a_size_and_short_packets_stay_whole() {
+    let run = |bytes, size: Option<u64>| {
+        let mut config = trimming(star(41), "1GB", Trim { size: size.map(Bytes::new), ..ndp() });
+        incast(&mut config, bytes);
+        let outcome = common::run(config);
+        common::delivered(&outcome);
+        outcome.totals
+    };
+    // Full packets of 4,166 B, of which 64 B of headers or so many bytes are left.
+    for (size, left) in [(None, 64), (Some(64), 64), (Some(128), 128), (Some(1024), 1024)] {
+        let totals = run(4_096, size);
+        assert_eq!(totals.trimmed_bytes, totals.trims * (4_166 - left), "{size:?}");
+        assert!(totals.trims > 20, "{size:?}");
+    }
+    // Packets of 570 B: shorter than what would be left of them, they go on whole, ahead of the queue that was full.
+    let (short, kept) = (run(500, None), run(500, Some(1024)));
+    assert!(short.trims > 20, "{short:?}");
+    assert_eq!((kept.trims, kept.trimmed_bytes, kept.drops), (0, 0, 0));
+}
+
+#[test]
 fn only_what_may_be_trimmed_is() {
     let mut config = trimming(star(21), "1GB", ndp());
     config.classes.push(ClassConfig { trimmable: false, ..config.classes[0].clone() });
@@ -179,6 +194,9 @@ fn what_cannot_be_is_refused() {
         refused(&|config| trim(config, Trim { header_queue: Some(Limit::Bytes(0)), ..ndp() })).contains("header_queue")
     );
     assert!(refused(&|config| trim(config, Trim { header_weight: Some(0), ..ndp() })).contains("header_weight"));
+    for size in [0, 63, 65_536] {
+        assert!(refused(&|config| trim(config, Trim { size: Some(Bytes::new(size)), ..ndp() })).contains("trim.size"));
+    }
     let no_places = |config: &mut Config| config.switch.buffer = Buffer::PerPortPackets { packets: 0 };
     assert!(refused(&no_places).contains("at least 1"));
     let too_many = |config: &mut Config| config.switch.buffer = Buffer::PerPortPackets { packets: 1 << 24 };
@@ -197,13 +215,15 @@ fn limit() -> impl Strategy<Value = Limit> {
 
 fn trim() -> impl Strategy<Value = Trim> {
     let victim = prop_oneof![Just(Victim::Arriving), Just(Victim::Tail), Just(Victim::Either)];
-    (limit(), limit(), victim, proptest::option::of(1u32..12), any::<bool>()).prop_map(
-        |(queue, headers, victim, header_weight, return_to_sender)| Trim {
+    let size = proptest::option::of((64u64..4_500).prop_map(Bytes::new));
+    (limit(), limit(), victim, proptest::option::of(1u32..12), any::<bool>(), size).prop_map(
+        |(queue, headers, victim, header_weight, return_to_sender, size)| Trim {
             queue,
             header_queue: Some(headers),
             victim,
             header_weight,
             return_to_sender,
+            size,
         },
     )
 }

@@ -30,6 +30,39 @@ const MIXED: &str = "name = \"mixed\"\nduration = \"2ms\"\nwarmup = \"200us\"\nd
     [[scheme]]\nlaw = \"dctcp\"\n\
     [[scheme]]\nname = \"beside CUBIC\"\nlaw = \"marimo\"\nby_class.incast = { law = \"cubic\" }\n";
 
+/// What a log of these flows comes to is what they were drawn from.
+#[test]
+fn a_workload_is_fitted_to_a_log() {
+    let folder = folder("fitted");
+    let (log, sizes) = (folder.join("log.csv"), folder.join("sizes.csv"));
+    let file = folder.join("poisson.toml");
+    let poisson = "name = \"poisson\"\nduration = \"20ms\"\n[topology]\nkind = \"single-switch\"\nhosts = 8\n\
+        link = { rate = \"10Gbps\", delay = \"1us\" }\n[switch]\nbuffer = { per_port = \"1MB\" }\n\
+        [[workload]]\nclass = \"web\"\nkind = \"poisson\"\nsizes = { file = \"websearch\", max = \"100KB\" }\nload = 0.5\n\
+        [[scheme]]\nlaw = \"cubic\"\n";
+    fs::write(&file, poisson).expect("written");
+    succeed(&["flows", text(&file), "--out", text(&log)]);
+    let fit = ["workload", "fit", text(&log), "--rate", "10Gbps"];
+    let told: serde_json::Value = serde_json::from_str(&succeed(&[&fit[..], &["--json"]].concat())).expect("JSON");
+    let number = |pointer: &str| told.pointer(pointer).and_then(serde_json::Value::as_f64).unwrap_or(f64::NAN);
+    assert!((number("/hosts/load") - 0.5).abs() < 0.03, "{told}");
+    assert!((number("/bursts/gap_variation") - 1.0).abs() < 0.1, "{}", told["bursts"]);
+    assert!(number("/sizes/max") == 100_000.0 && number("/hosts/count") == 8.0, "{told}");
+    let output = incast(&[&fit[..], &["--out", text(&sizes)]].concat());
+    assert!(stderr(&output).contains("load = 0."), "{}", stderr(&output));
+    let again = succeed(&["workload", "fit", text(&log)]);
+    assert_eq!(fs::read_to_string(&sizes).expect("the table"), again);
+    let fitted = poisson.replace("{ file = \"websearch\", max = \"100KB\" }", "\"sizes.csv\"");
+    fs::write(&file, fitted).expect("written");
+    let checked = succeed(&["check", text(&file), "--brief"]);
+    assert!(checked.contains("0.5"), "{checked}");
+    let refused = incast(&["workload", "fit", text(&sizes)]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("sizes.csv:2: found"), "{}", stderr(&refused));
+    let nothing = incast(&["workload", "fit", text(&folder.join("none.csv"))]);
+    assert_eq!(nothing.status.code(), Some(2));
+}
+
 #[test]
 fn the_listed_flows_are_those_of_a_run() {
     let folder = folder("flows-of-a-run");

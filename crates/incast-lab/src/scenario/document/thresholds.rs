@@ -1,9 +1,10 @@
 //! `switch.profile`: thresholds of marks that are published, or that switches come with.
 
 use incast_sim::config::{Ecn, RedAtRate, Size};
-use incast_units::Rate;
+use incast_units::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Whose thresholds. `incast list profiles` has the values, and where they are from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -50,6 +51,17 @@ pub struct Marks {
     pub max: u64,
     /// Probability at the upper one.
     pub p: f64,
+}
+
+impl fmt::Display for Marks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (min, max) = (Bytes::new(self.min), Bytes::new(self.max));
+        write!(f, "{min} to {max}, {}%", (self.p * 1e4).round() / 100.0)?;
+        match self.gbps.first() {
+            Some(gbps) => write!(f, " at {gbps}Gbps"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What is published of a profile.

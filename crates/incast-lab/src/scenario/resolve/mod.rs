@@ -16,7 +16,7 @@ pub mod measure;
 pub mod nominal;
 mod parameters;
 pub mod pfc;
-mod requirements;
+pub mod requirements;
 pub mod resolved;
 pub mod scheduler;
 pub mod scheme;

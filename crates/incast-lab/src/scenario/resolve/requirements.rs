@@ -1,12 +1,15 @@
 //! What the laws of a scheme need of its fabric ([`incast_cc::law::Requirements`]), and is not there.
 
 use super::resolved::Resolved;
+use crate::scenario::document::thresholds::SwitchProfile;
 use incast_cc::law::Recovery;
 use incast_sim::{
     config::{Buffer, ClassConfig, Ecn, LoadBalancing, SwitchConfig},
     packet::TELEMETRY_HOPS,
     topology::Topology,
 };
+use incast_units::Rate;
+use std::collections::BTreeSet;
 
 /// A sentence for each need that is not met.
 pub fn warnings(topology: &Topology, scheme: &Resolved) -> Vec<String> {
@@ -46,6 +49,37 @@ pub fn warnings(topology: &Topology, scheme: &Resolved) -> Vec<String> {
         }
     }
     unmet.into_iter().map(|what| format!("scheme {}: {what}", scheme.name)).collect()
+}
+
+/// A sentence for each law whose constants were published with other thresholds of marks than the fabric has. They are
+/// the scheme's own to set, as a comparison shares them.
+pub fn unlike_published(topology: &Topology, scheme: &Resolved) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for class in &scheme.classes {
+        let name = class.law.requirements().published_with;
+        let Some(profile) = SwitchProfile::ALL.into_iter().find(|profile| Some(profile.name().as_str()) == name) else {
+            continue;
+        };
+        let ecn = profile.ecn();
+        let rates: BTreeSet<u64> = topology.cables.iter().map(|cable| cable.link.rate.bps()).collect();
+        let of = |ecn: &Ecn, bps: &u64| ecn.marking(Rate::from_bps(*bps), scheme.path.base_rtt);
+        let alike = |switch: &Ecn| rates.iter().all(|bps| of(switch, bps) == of(&ecn, bps));
+        let differs = |ecn: &Ecn| *ecn != Ecn::Off && !alike(ecn);
+        if differs(&scheme.switch.ecn) || scheme.switch.overrides.values().any(|own| differs(&own.ecn)) {
+            let published: Vec<String> = profile.published().marks.iter().map(|marks| marks.to_string()).collect();
+            let scaled = if profile.published().is_scaled { ", in proportion to the rate" } else { "" };
+            let line = format!(
+                "those of {} with switch.profile = {:?} ({}{scaled})",
+                class.law.info().name,
+                profile.name(),
+                published.join("; ")
+            );
+            if !found.contains(&line) {
+                found.push(line);
+            }
+        }
+    }
+    found
 }
 
 /// How packets of a flow come to overtake one another, if they do.

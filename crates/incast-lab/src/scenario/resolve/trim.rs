@@ -7,8 +7,13 @@ use incast_units::Bytes;
 
 /// Fills in the limit of the header queue, for full packets of so many bytes. Refuses limits that no packet passes.
 pub fn resolve(trim: &Trim, full_frame: u32) -> Result<Trim, Problem> {
-    // Trimmed headers and control packets are the shortest frames.
-    for (key, limit, least) in [("queue", Some(trim.queue), full_frame), ("header_queue", trim.header_queue, 64)] {
+    if let Some(size) = trim.size.filter(|size| size.get() >= u64::from(full_frame)) {
+        let allowed = format!("below a full packet, {full_frame} B");
+        return Err(Problem::value(size, allowed).at(&keys!["switch", "trim", "size"]));
+    }
+    // Control packets and trimmed headers are the shortest frames.
+    let header = trim.size.map_or(64, |size| size.get() as u32);
+    for (key, limit, least) in [("queue", Some(trim.queue), full_frame), ("header_queue", trim.header_queue, header)] {
         if let Some(Limit::Bytes(bytes)) = limit
             && bytes < u64::from(least)
         {

@@ -179,6 +179,13 @@ fn bad_values_are_refused_where_they_are() {
         ("pfc = false", "trim = { queue = -1 }", "a whole number of packets, or a size"),
         ("pfc = false", "trim = { queue = \"1KB\" }", "at least one packet, 4166 B"),
         ("pfc = false", "trim = { header_queue = \"63B\" }", "switch.trim.header_queue"),
+        (
+            "pfc = false",
+            "trim = { size = \"5KB\" }",
+            "switch.trim.size: found 5KB, allowed is below a full packet, 4166 B",
+        ),
+        ("pfc = false", "trim = { size = \"32B\" }", "switch.trim.size"),
+        ("pfc = false", "trim = { header_queue = \"100B\", size = \"128B\" }", "at least one packet, 128 B"),
         ("pfc = false", "trim = { header_weight = \"strickt\" }", "or \"strict\""),
         ("pfc = false", "trim = { header_weight = 0 }", "switch.trim.header_weight"),
         ("pfc = false", "trim = { victim = \"head\" }", "\"arriving\""),

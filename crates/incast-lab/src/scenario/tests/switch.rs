@@ -56,22 +56,17 @@ fn trimming_has_the_defaults_of_ndp() {
         assert_eq!(of(&scenario), of(&again), "{text}");
         of(&scenario)
     };
-    let defaults = Trim {
-        queue: Limit::Packets(8),
-        header_queue: Some(Limit::Bytes(2 * 8 * 4_166)),
-        victim: Victim::Either,
-        header_weight: Some(10),
-        return_to_sender: true,
-    };
+    let defaults = Trim { header_queue: Some(Limit::Bytes(2 * 8 * 4_166)), ..Trim::default() };
     assert_eq!([trim("trim = false"), trim("trim = \"off\""), trim("")], [None, None, None]);
     assert_eq!([trim("trim = true"), trim("trim = {}")], [Some(defaults.clone()), Some(defaults)]);
-    let given = "trim = { queue = \"64KB\", victim = \"tail\", header_weight = \"strict\", return_to_sender = false }";
+    let given = "trim = { queue = \"64KB\", victim = \"tail\", header_weight = \"strict\", return_to_sender = false, size = \"128B\" }";
     let expected = Trim {
         queue: Limit::Bytes(64_000),
         header_queue: Some(Limit::Bytes(128_000)),
         victim: Victim::Tail,
         header_weight: None,
         return_to_sender: false,
+        size: Some(incast_units::Bytes::new(128)),
     };
     assert_eq!(trim(given), Some(expected));
     // Without a buffer the limits of the queues are all there is.

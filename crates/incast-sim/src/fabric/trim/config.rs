@@ -31,6 +31,10 @@ pub struct Trim {
     pub header_weight: Option<u32>,
     /// A trimmed header that finds its queue full goes back to its sender, once. Otherwise it is dropped.
     pub return_to_sender: bool,
+    /// What is left of a trimmed packet, as a frame: `"128B"` is SAI's default. A packet that is not longer keeps its
+    /// payload and goes on in the queue of priority 0 (Cumulus Linux 5.19, "Packet Trimming"). Default: the headers alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
 }
 
 impl Default for Trim {
@@ -41,6 +45,7 @@ impl Default for Trim {
             victim: Victim::Either,
             header_weight: Some(10),
             return_to_sender: true,
+            size: None,
         }
     }
 }

@@ -78,6 +78,14 @@ impl Trimming {
             }
     }
 
+    /// What is left of a packet whose frame has `wire` bytes, `least` of them headers; nothing where there is no more than
+    /// is left, and it goes on as it is.
+    pub fn remainder(&self, wire: u16, least: u16) -> Option<u16> {
+        let Some(size) = self.rules.size else { return Some(least) };
+        let size = least.max(u16::try_from(size.get()).unwrap_or(u16::MAX));
+        (wire > size).then_some(size)
+    }
+
     /// Headers that find their queue full return to their sender.
     #[inline]
     pub fn returns(&self) -> bool {

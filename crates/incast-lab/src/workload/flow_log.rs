@@ -1,0 +1,503 @@
+//! Flow logs: sizes one a line, CSV of a collector, exports of NetFlow, samples of sFlow, as far as a workload can be made
+//! of them.
+//!
+//! Columns are found by the names that collectors give them: nfdump's `-o csv` in both forms, SiLK's `rwcut`, and the
+//! elements of IPFIX. sFlow is read as `sflowtool -l` prints it.
+
+use super::trace_rows::{LIMIT, STARTS, TraceError, start_of, too_many};
+use chrono::{DateTime, NaiveDateTime};
+use incast_units::Bytes;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    io::BufRead,
+};
+
+/// What a log says of flows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowLog {
+    /// The flows, in the order of the log.
+    pub flows: Vec<LoggedFlow>,
+    /// Names of hosts, by the numbers that flows have.
+    pub hosts: Vec<String>,
+    /// How it was read, and what it does not say.
+    pub notes: Vec<String>,
+}
+
+/// A flow of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoggedFlow {
+    /// Its bytes, at least 1.
+    pub bytes: u64,
+    /// When it started, in nanoseconds since some time; `None` where the log has no times.
+    pub start_ns: Option<i64>,
+    /// Sender, a number of [`FlowLog::hosts`].
+    pub source: Option<u32>,
+    /// Receiver.
+    pub destination: Option<u32>,
+}
+
+/// Names of columns: in small letters, with underscores for blanks and hyphens.
+const SIZES: [&str; 14] = [
+    "bytes",
+    "size_bytes",
+    "size",
+    "flow_size",
+    "flow_bytes",
+    "ibyt",
+    "in_bytes",
+    "octets",
+    "doctets",
+    "octetdeltacount",
+    "octettotalcount",
+    "total_bytes",
+    "num_bytes",
+    "byte_count",
+];
+const SOURCES: [&str; 12] = [
+    "src",
+    "source",
+    "sa",
+    "srcaddr",
+    "src_addr",
+    "src_ip",
+    "srcip",
+    "ip_src",
+    "sip",
+    "source_ip",
+    "ipv4_src_addr",
+    "sourceipv4address",
+];
+const DESTINATIONS: [&str; 12] = [
+    "dst",
+    "destination",
+    "da",
+    "dstaddr",
+    "dst_addr",
+    "dst_ip",
+    "dstip",
+    "ip_dst",
+    "dip",
+    "destination_ip",
+    "ipv4_dst_addr",
+    "destinationipv4address",
+];
+const TIMES: [&str; 14] = [
+    "ts",
+    "first",
+    "firstseen",
+    "first_seen",
+    "date_first_seen",
+    "stime",
+    "start_time",
+    "starttime",
+    "flow_start",
+    "timestamp",
+    "timestamp_start",
+    "first_switched",
+    "flowstartmilliseconds",
+    "flowstartseconds",
+];
+
+/// Sizes of at most this many bytes are exact in floating point.
+const LARGEST: f64 = (1u64 << 53) as f64;
+
+/// How the cells of the column of starts are read.
+#[derive(Clone, Copy, Debug)]
+enum Start {
+    /// One of [`STARTS`].
+    Simulated((&'static str, u64)),
+    /// A date and time, or a number since 1970 whose size tells its unit.
+    Clock,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    sign: char,
+    bytes: usize,
+    start: Option<(usize, Start)>,
+    source: Option<usize>,
+    destination: Option<usize>,
+}
+
+/// The cells of a line. What flows have in logs has no sign inside of quotes.
+fn cells(line: &str, sign: char) -> Vec<&str> {
+    line.split(sign).map(|cell| cell.trim().trim_matches('"')).collect()
+}
+
+fn bytes_of(cell: &str) -> Option<u64> {
+    let real = || cell.parse::<f64>().ok().filter(|it| it.fract() == 0.0 && (0.0..=LARGEST).contains(it));
+    let whole = cell.parse::<u64>().ok().or_else(|| real().map(|it| it as u64));
+    whole.or_else(|| cell.parse::<Bytes>().ok().map(Bytes::get)).filter(|bytes| *bytes as f64 <= LARGEST)
+}
+
+/// A number of units in nanoseconds, exactly: seconds since 1970 have more digits than floating point.
+fn nanoseconds(cell: &str, unit_ns: i64) -> Option<i64> {
+    let (whole, part) = cell.split_once('.').unwrap_or((cell, ""));
+    let is_plain = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
+    if whole.is_empty() || !is_plain(whole) || !is_plain(part) {
+        let real = cell.parse::<f64>().ok().filter(|number| *number >= 0.0)? * unit_ns as f64;
+        return (real < i64::MAX as f64).then_some(real as i64);
+    }
+    let digits = part.get(..part.len().min(9))?;
+    let scale = 10i64.pow(digits.len() as u32);
+    let part = digits.parse::<i64>().unwrap_or(0).checked_mul(unit_ns)? / scale;
+    whole.parse::<i64>().ok()?.checked_mul(unit_ns)?.checked_add(part)
+}
+
+/// Nanoseconds since 1970.
+fn clock(cell: &str) -> Option<i64> {
+    const FORMS: [&str; 4] =
+        ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y/%m/%d %H:%M:%S%.f", "%Y/%m/%dT%H:%M:%S%.f"];
+    if let Ok(number) = cell.parse::<f64>() {
+        // From 1973 on, each unit has numbers of its own.
+        let unit_ns = match number {
+            1e8..1e11 => 1_000_000_000,
+            1e11..1e14 => 1_000_000,
+            1e14..1e17 => 1_000,
+            1e17..9e18 => 1,
+            _ => return None,
+        };
+        return nanoseconds(cell, unit_ns);
+    }
+    let with_zone = DateTime::parse_from_rfc3339(cell).ok().and_then(|time| time.timestamp_nanos_opt());
+    let without = || FORMS.iter().find_map(|form| NaiveDateTime::parse_from_str(cell, form).ok());
+    with_zone.or_else(|| without()?.and_utc().timestamp_nanos_opt())
+}
+
+/// A start in the unit that its column names, in nanoseconds.
+fn simulated((column, unit_ps): (&'static str, u64), cell: &str) -> Result<i64, String> {
+    let exact = (unit_ps >= 1_000).then(|| nanoseconds(cell, (unit_ps / 1_000) as i64)).flatten();
+    exact.map_or_else(|| start_of((column, unit_ps), cell).map(|time| (time.ps() / 1_000) as i64), Ok)
+}
+
+impl Columns {
+    fn of(header: &str) -> Result<Self, String> {
+        let sign = [',', ';', '|', '\t'].into_iter().max_by_key(|sign| header.matches(*sign).count()).unwrap_or(',');
+        let plain = |name: &&str| name.to_ascii_lowercase().replace([' ', '-'], "_");
+        let names: Vec<String> = cells(header, sign).iter().map(plain).collect();
+        let find = |known: &[&str]| -> Result<Option<usize>, String> {
+            let mut found = (0..names.len()).filter(|index| known.contains(&names[*index].as_str()));
+            let first = found.next();
+            match (first, found.next()) {
+                (Some(first), Some(second)) => {
+                    Err(format!("`{}` and `{}` mean the same: leave one out", names[first], names[second]))
+                }
+                _ => Ok(first),
+            }
+        };
+        let shown: String = header.chars().take(60).collect();
+        let bytes = find(&SIZES)?.ok_or_else(|| {
+            format!(
+                "found {shown:?}, allowed are sizes one a line, a header with a column of bytes ({} …), or lines of \
+                 `sflowtool -l`",
+                SIZES[..6].join(", ")
+            )
+        })?;
+        let simulated = STARTS.into_iter().find_map(|row| Some((find(&[row.0]).ok()??, Start::Simulated(row))));
+        let clock = find(&TIMES)?.map(|column| (column, Start::Clock));
+        if let (Some((first, _)), Some((second, _))) = (simulated, clock) {
+            return Err(format!("`{}` and `{}` mean the same: leave one out", names[first], names[second]));
+        }
+        if names.iter().any(|name| ["cdf", "percent", "probability"].contains(&name.as_str())) {
+            return Err(format!(
+                "found {shown:?}, a table of sizes and probabilities: a workload's `sizes` takes it as it is"
+            ));
+        }
+        // Of two columns of hosts, as in our own lists of flows, the usual name has the host's.
+        let host = |known: &[&str]| known.iter().find_map(|known| names.iter().position(|name| name == known));
+        Ok(Self { sign, bytes, start: simulated.or(clock), source: host(&SOURCES), destination: host(&DESTINATIONS) })
+    }
+}
+
+/// Hosts get numbers in the order in which they are met.
+#[derive(Default)]
+struct Hosts(HashMap<String, u32>, Vec<String>);
+
+impl Hosts {
+    fn number(&mut self, name: &str) -> Option<u32> {
+        if name.is_empty() {
+            return None;
+        }
+        if let Some(number) = self.0.get(name) {
+            return Some(*number);
+        }
+        let number = self.1.len() as u32;
+        self.0.insert(name.to_owned(), number);
+        self.1.push(name.to_owned());
+        Some(number)
+    }
+}
+
+/// Reads a log.
+///
+/// # Errors
+/// It is none of what can be read, lines of it are not, or it has more than [`LIMIT`] flows.
+pub fn read(input: impl BufRead) -> Result<FlowLog, TraceError> {
+    let mut lines = input.lines().enumerate().filter_map(|(index, line)| match line {
+        Ok(line) => {
+            let line = line.trim_start_matches('\u{feff}').trim().to_owned();
+            (!line.is_empty() && !line.starts_with('#')).then_some(Ok((index + 1, line)))
+        }
+        Err(error) => Some(Err(TraceError { line: index + 1, message: error.to_string() })),
+    });
+    let Some(first) = lines.next().transpose()? else {
+        return Err(TraceError { line: 0, message: "found no lines".into() });
+    };
+    let log = match &first.1 {
+        line if line.starts_with("FLOW,") || line.starts_with("CNTR,") => {
+            samples(std::iter::once(Ok(first)).chain(lines))?
+        }
+        line if bytes_of(line).is_some() => sizes(std::iter::once(Ok(first)).chain(lines))?,
+        line => {
+            let columns = Columns::of(line).map_err(|message| TraceError { line: first.0, message })?;
+            rows(columns, lines)?
+        }
+    };
+    if log.flows.is_empty() {
+        return Err(TraceError { line: 0, message: "found no flows of 1 byte or more".into() });
+    }
+    Ok(log)
+}
+
+type Line = Result<(usize, String), TraceError>;
+
+/// Lines that are no flows: the first, and how many more.
+#[derive(Default)]
+struct Wrong {
+    first: Option<TraceError>,
+    more: usize,
+}
+
+impl Wrong {
+    fn push(&mut self, line: usize, message: String) {
+        match self.first {
+            None => self.first = Some(TraceError { line, message }),
+            Some(_) => self.more += 1,
+        }
+    }
+
+    fn finish<T>(self, good: T) -> Result<T, TraceError> {
+        let Some(mut error) = self.first else { return Ok(good) };
+        if self.more > 0 {
+            error.message += &format!("; and {} lines more", self.more);
+        }
+        Err(error)
+    }
+}
+
+/// What flows of no bytes were left out.
+fn without_empty(empty: usize, notes: &mut Vec<String>) {
+    if empty > 0 {
+        notes.push(format!("{empty} flows of 0 B were left out"));
+    }
+}
+
+fn sizes(lines: impl Iterator<Item = Line>) -> Result<FlowLog, TraceError> {
+    let (mut log, mut wrong, mut empty) = (FlowLog::default(), Wrong::default(), 0);
+    for line in lines {
+        let (number, line) = line?;
+        match bytes_of(&line) {
+            Some(0) => empty += 1,
+            Some(bytes) => log.flows.push(LoggedFlow { bytes, start_ns: None, source: None, destination: None }),
+            None => wrong.push(number, format!("found {line:?}, allowed are bytes such as 1500 or 64KB")),
+        }
+        if log.flows.len() > LIMIT {
+            return Err(too_many(&format!("more than {LIMIT}")));
+        }
+    }
+    log.notes.push("sizes alone: no times and no hosts".into());
+    without_empty(empty, &mut log.notes);
+    wrong.finish(log)
+}
+
+fn rows(columns: Columns, lines: impl Iterator<Item = Line>) -> Result<FlowLog, TraceError> {
+    let (mut log, mut wrong, mut hosts, mut empty) = (FlowLog::default(), Wrong::default(), Hosts::default(), 0);
+    for line in lines {
+        let (number, line) = line?;
+        // nfdump's last lines.
+        if line == "Summary" || line.starts_with("Summary:") {
+            break;
+        }
+        let cells = cells(&line, columns.sign);
+        let cell = |column: usize| cells.get(column).copied().unwrap_or("");
+        let Some(bytes) = bytes_of(cell(columns.bytes)) else {
+            wrong.push(number, format!("found bytes {:?}, allowed is a whole number or 64KB", cell(columns.bytes)));
+            continue;
+        };
+        let start_ns = match columns.start {
+            None => None,
+            Some((column, Start::Simulated(unit))) => match simulated(unit, cell(column)) {
+                Ok(time) => Some(time),
+                Err(message) => {
+                    wrong.push(number, message);
+                    continue;
+                }
+            },
+            Some((column, Start::Clock)) => match clock(cell(column)) {
+                Some(time) => Some(time),
+                None => {
+                    let found = cell(column);
+                    wrong.push(number, format!(
+                        "found the time {found:?}, allowed is such as 2026-11-29 12:00:00.125, or seconds or milliseconds since 1970; \
+                         other numbers need a column start_s, start_ms, start_us or start_ns"
+                    ));
+                    continue;
+                }
+            },
+        };
+        if bytes == 0 {
+            empty += 1;
+            continue;
+        }
+        let mut host = |column: Option<usize>| column.and_then(|column| hosts.number(cell(column)));
+        let (source, destination) = (host(columns.source), host(columns.destination));
+        log.flows.push(LoggedFlow { bytes, start_ns, source, destination });
+        if log.flows.len() > LIMIT {
+            return Err(too_many(&format!("more than {LIMIT}")));
+        }
+    }
+    for (is_missing, what) in [
+        (columns.start.is_none(), "times"),
+        (columns.source.is_none(), "senders"),
+        (columns.destination.is_none(), "receivers"),
+    ] {
+        if is_missing {
+            log.notes.push(format!("no column of {what}"));
+        }
+    }
+    without_empty(empty, &mut log.notes);
+    log.hosts = hosts.1;
+    wrong.finish(log)
+}
+
+/// Flows by their packets that were sampled: each stands for as many as the rate of sampling says. A packet that several
+/// agents see counts at the one that saw most of its flow.
+fn samples(lines: impl Iterator<Item = Line>) -> Result<FlowLog, TraceError> {
+    const FIELDS: usize = 20;
+    let (mut wrong, mut hosts) = (Wrong::default(), Hosts::default());
+    let mut found: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+    let mut ends: BTreeMap<String, (Option<u32>, Option<u32>)> = BTreeMap::new();
+    let (mut agents, mut packets, mut most) = (BTreeSet::new(), 0u64, 0u64);
+    for line in lines {
+        let (number, line) = line?;
+        let cells = cells(&line, ',');
+        if cells[0] != "FLOW" {
+            continue;
+        }
+        let field = |index: usize| cells.get(index).and_then(|cell| cell.parse::<u64>().ok());
+        let (Some(size), Some(rate), FIELDS..) = (field(17), field(19), cells.len()) else {
+            wrong.push(number, format!("found {} fields, expected {FIELDS} with the packet's size and the rate of sampling at 18 and 20, as sflowtool -l prints them", cells.len()));
+            continue;
+        };
+        let flow = [9, 10, 11, 14, 15].map(|index| cells[index]).join(",");
+        ends.entry(flow.clone()).or_insert_with(|| (hosts.number(cells[9]), hosts.number(cells[10])));
+        *found.entry(flow).or_default().entry(cells[1].to_owned()).or_default() += size.saturating_mul(rate);
+        agents.insert(cells[1].to_owned());
+        (packets, most) = (packets + 1, most.max(rate));
+        if found.len() > LIMIT {
+            return Err(too_many(&format!("more than {LIMIT}")));
+        }
+    }
+    let flow = |(flow, seen): (&String, &BTreeMap<String, u64>)| {
+        let (source, destination) = ends.get(flow).copied().unwrap_or_default();
+        let bytes = seen.values().copied().max().unwrap_or(0).clamp(1, LARGEST as u64);
+        LoggedFlow { bytes, start_ns: None, source, destination }
+    };
+    let flows = found.iter().map(flow).collect();
+    let notes = vec![
+        format!(
+            "{packets} sampled packets of {} agents, up to one in {most}: most flows of fewer than {most} packets are not seen, so that sizes are those of long \
+             flows; a log of flows (NetFlow, IPFIX) without sampling is better",
+            agents.len()
+        ),
+        "no times: sflowtool -l prints none".into(),
+    ];
+    wrong.finish(FlowLog { flows, hosts: hosts.1, notes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(text: &str) -> FlowLog {
+        read(text.as_bytes()).expect("a log")
+    }
+
+    fn refused(text: &str) -> TraceError {
+        read(text.as_bytes()).expect_err("refused")
+    }
+
+    #[test]
+    fn sizes_one_a_line() {
+        let found = log("# mine\n1500\n64KB\n0\n1e6\n");
+        assert_eq!(found.flows.iter().map(|flow| flow.bytes).collect::<Vec<_>>(), [1_500, 64_000, 1_000_000]);
+        assert!(found.notes.iter().any(|note| note.contains("1 flows of 0 B")));
+        let error = refused("1500\nmany\nmore\n");
+        assert_eq!(error.line, 2);
+        assert!(error.message.contains("and 1 lines more"), "{}", error.message);
+    }
+
+    #[test]
+    fn logs_of_collectors() {
+        let old = "ts,te,td,sa,da,sp,dp,pr,flg,ipkt,ibyt\n2024-05-01 12:00:00.250,2024-05-01 12:00:01.000,0.750,10.0.0.1,10.0.0.2,1,2,TCP,.A,3,1500\n2024-05-01 12:00:01.500,x,0,10.0.0.2,10.0.0.3,1,2,TCP,.A,3,64\nSummary\nflows,bytes\n2,1564\n";
+        let new = "firstSeen,duration,proto,srcAddr,srcPort,dstAddr,dstPort,packets,bytes,bps,bpp,flows\n2024-05-01 12:00:00.250,1,TCP,10.0.0.1,1,10.0.0.2,2,3,1500,1,1,1\n2024-05-01 12:00:01.500,1,TCP,10.0.0.2,1,10.0.0.3,2,3,64,1,1,1\n";
+        let silk = "            sIP|            dIP|sPort|   bytes|                  sTime|\n10.0.0.1|10.0.0.2|1|1500|2024/05/01T12:00:00.250|\n10.0.0.2|10.0.0.3|1|64|2024/05/01T12:00:01.500|\n";
+        let epoch = "first,src,dst,bytes\n1714564800250,10.0.0.1,10.0.0.2,1500\n1714564801500,10.0.0.2,10.0.0.3,64\n";
+        let seconds =
+            "timestamp;src ip;dst ip;bytes\n1714564800.250;10.0.0.1;10.0.0.2;1500\n1714564801.5;10.0.0.2;10.0.0.3;64\n";
+        for text in [old, new, silk, epoch, seconds] {
+            let found = log(text);
+            assert_eq!(found.hosts, ["10.0.0.1", "10.0.0.2", "10.0.0.3"], "{text}");
+            let all: Vec<_> = found.flows.iter().map(|flow| (flow.bytes, flow.source, flow.destination)).collect();
+            assert_eq!(all, [(1_500, Some(0), Some(1)), (64, Some(1), Some(2))], "{text}");
+            let starts: Vec<i64> = found.flows.iter().filter_map(|flow| flow.start_ns).collect();
+            assert_eq!(starts[1] - starts[0], 1_250_000_000, "{text}");
+            assert_eq!(found.notes, Vec::<String>::new());
+        }
+        let own = log("start_us,src,dst,size_bytes\n1.5,h0,h1,9\n");
+        assert_eq!(own.flows[0].start_ns, Some(1_500));
+    }
+
+    #[test]
+    fn times_are_exact() {
+        assert_eq!(nanoseconds("1764240000.000000715", 1_000_000_000), Some(1_764_240_000_000_000_715));
+        assert_eq!(nanoseconds("1764240000000.25", 1_000_000), Some(1_764_240_000_000_250_000));
+        assert_eq!(nanoseconds("1.5e3", 1_000), Some(1_500_000));
+        assert_eq!(["", "-1", "x", "99999999999999999999"].map(|cell| nanoseconds(cell, 1_000)), [None; 4]);
+        assert_eq!(clock("2024-05-01T12:00:00.25+02:00"), clock("2024-05-01 10:00:00.250"));
+        assert_eq!(clock("12.5"), None);
+    }
+
+    #[test]
+    fn samples_of_packets() {
+        let line = |agent: &str, port: u32, size: u32| {
+            format!("FLOW,{agent},1,2,a,b,0x0800,0,0,10.0.0.1,10.0.0.2,6,0x00,64,{port},80,0x10,{size},{size},512\n")
+        };
+        let text = [
+            "CNTR,s1,1,6,100\n".to_owned(),
+            line("s1", 1, 1_500),
+            line("s1", 1, 1_500),
+            line("s2", 1, 1_500),
+            line("s1", 2, 64),
+        ]
+        .concat();
+        let found = log(&text);
+        assert_eq!(found.flows.iter().map(|flow| flow.bytes).collect::<Vec<_>>(), [2 * 1_500 * 512, 64 * 512]);
+        assert!(found.notes[0].contains("4 sampled packets of 2 agents, up to one in 512"), "{:?}", found.notes);
+        assert!(refused("FLOW,s1,1\n").message.contains("found 3 fields"));
+    }
+
+    #[test]
+    fn what_is_no_log_is_refused() {
+        assert!(refused("").message.contains("no lines"));
+        assert!(refused("a,b\n1,2\n").message.contains("a column of bytes"));
+        assert!(refused("size,cdf\n1,1\n").message.contains("takes it as it is"));
+        assert!(refused("packets\n1\n").message.contains("a column of bytes"));
+        assert!(refused("bytes,octets\n1,2\n").message.contains("`bytes` and `octets` mean the same"));
+        assert!(refused("start_s,ts,bytes\n1,2,3\n").message.contains("mean the same"));
+        let error = refused("bytes,ts\n5,2024-05-01 12:00:00\n5,12.5\nx,2024-05-01 12:00:00\n");
+        assert_eq!(error.line, 3);
+        assert!(error.message.contains("start_s") && error.message.contains("1 lines more"), "{}", error.message);
+        assert!(refused("bytes\n0\n").message.contains("no flows of 1 byte"));
+    }
+}
