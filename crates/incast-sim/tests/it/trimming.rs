@@ -133,8 +133,8 @@ fn what_is_left_of_a_packet_has_a_size_and_short_packets_stay_whole() {
         common::delivered(&outcome);
         outcome.totals
     };
-    // Full packets of 4,166 B, of which 64 B of headers or so many bytes are left.
-    for (size, left) in [(None, 64), (Some(64), 64), (Some(128), 128), (Some(1024), 1024)] {
+    // Full packets of 4,166 B, of which 70 B of headers or so many bytes are left.
+    for (size, left) in [(None, 70), (Some(64), 70), (Some(128), 128), (Some(1024), 1024)] {
         let totals = run(4_096, size);
         assert_eq!(totals.trimmed_bytes, totals.trims * (4_166 - left), "{size:?}");
         assert!(totals.trims > 20, "{size:?}");
