@@ -440,6 +440,9 @@ pub struct TableStyle {
     /// A table for each number, with a column for each grid point, in place of one for each grid point
     #[arg(long)]
     pub by_number: bool,
+    /// The scenario's claims: what was published, what was measured, and the status
+    #[arg(long, conflicts_with_all = ["columns", "by_number"])]
+    pub claims: bool,
     /// Only some of the rows: scheme=dctcp,load=0.4
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub only: Vec<String>,

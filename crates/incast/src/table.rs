@@ -7,6 +7,7 @@ use crate::{
 };
 use incast_lab::{
     results::{
+        claims::judge,
         compact::{self, Layout, Table},
         read::{self, Summary},
         row::Row,
@@ -44,6 +45,9 @@ pub fn table(arguments: &arguments::Table) -> End {
 }
 
 fn tables(summary: &Summary, style: &TableStyle) -> Result<Vec<Table>, String> {
+    if style.claims {
+        return claims(summary, style);
+    }
     let columns = if style.columns.is_empty() { &summary.columns } else { &style.columns };
     if columns.is_empty() {
         return Err(format!("{} has no [table] columns: --columns says which numbers", summary.name));
@@ -61,6 +65,16 @@ fn tables(summary: &Summary, style: &TableStyle) -> Result<Vec<Table>, String> {
     }
     let layout = if style.by_number { Layout::ByNumber } else { Layout::ByPoint };
     Ok(compact::tables(&rows, columns, layout))
+}
+
+/// What was published beside what was measured; of claims about some of the grid points and schemes, if `only` names some.
+fn claims(summary: &Summary, style: &TableStyle) -> Result<Vec<Table>, String> {
+    let only = Only::parse(&style.only).map_err(|error| error.to_string())?;
+    let rows = only.select(summary.rows.clone()).map_err(|error| error.to_string())?;
+    match judge(&summary.claims, &rows)[..] {
+        [] => Err(format!("{} has no claims about these results", summary.name)),
+        ref judged => Ok(compact::claims(judged)),
+    }
 }
 
 fn terminal(summary: &Summary, tables: &[Table]) -> String {

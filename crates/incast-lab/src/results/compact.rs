@@ -1,13 +1,14 @@
 //! A comparison of many schemes: one line for each, a few numbers, as text or Markdown.
 
 use super::{
+    claims::Judgement,
     plain::{Line, Plain},
     row::{ALL, Row},
 };
 use crate::{
     metrics::{self, Metric, Scope, Unit, statistics::Interval},
     scenario::{Column, tree::nearest::nearest},
-    text::{bytes, grid_point, json, mean_count, rounded},
+    text::{bytes, grid_point, json, mean_count, rounded, spread},
 };
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -97,6 +98,39 @@ pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
                 .collect()
         }
     }
+}
+
+/// What was published beside what was measured: a table for each grid point, in the order of the claims.
+pub fn claims(judged: &[Judgement]) -> Vec<Table> {
+    let mut points: Vec<&Map<String, Value>> = Vec::new();
+    for claim in judged {
+        if !points.contains(&&claim.grid) {
+            points.push(&claim.grid);
+        }
+    }
+    let line = |claim: &Judgement| {
+        // The name of a metric has its unit, but for bytes.
+        let is_size = !claim.is_ratio && metrics::find(&claim.metric).is_some_and(|metric| metric.unit == Unit::Bytes);
+        let text = |value: f64| if is_size { bytes(value as u64) } else { rounded(value, None) };
+        let interval =
+            |value| claim.interval.map(|Interval(low, high)| format!(" {}", spread(value, (low, high), text)));
+        let short = if claim.too_short { TOO_SHORT } else { "" };
+        let measured = |value| format!("{}{short}{}", text(value), interval(value).unwrap_or_default());
+        let note = claim.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+        vec![
+            format!("{}{note}", claim.claim),
+            claim.published_text(text),
+            claim.measured.map_or_else(|| "–".to_owned(), measured),
+            claim.outcome(),
+        ]
+    };
+    let header = ["claim", "published", "measured", "status"].map(str::to_owned);
+    let table = |point: &Map<String, Value>| Table {
+        title: grid_point(point),
+        header: header.to_vec(),
+        lines: judged.iter().filter(|claim| claim.grid == *point).map(line).collect(),
+    };
+    points.into_iter().map(table).collect()
 }
 
 /// The columns, and beside drops what stands in their place: trimmed packets and bytes sent again, where some scheme has

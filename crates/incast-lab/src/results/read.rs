@@ -132,6 +132,8 @@ pub struct Summary {
     pub rows: Vec<Row>,
     /// Columns that the scenario lists.
     pub columns: Vec<Column>,
+    /// Published numbers that the scenario lists.
+    pub claims: Vec<Claim>,
     /// What the numbers are of: form, seeds, time, version.
     pub provenance: String,
     /// Version of incast.
@@ -151,7 +153,7 @@ pub fn summary(folder: &Path) -> Result<Summary, Unreadable> {
     let Some(first) = runs.first() else {
         return Err(Unreadable::new(folder, "holds no runs"));
     };
-    let columns = read_columns(first)?;
+    let (columns, claims) = (read_columns(first)?, read_claims(first)?);
     let seeds = distinct(rows.iter().filter_map(|row| match row.seed {
         Seed::One(seed) => Some(seed),
         Seed::Pooled(_) => None,
@@ -174,7 +176,7 @@ pub fn summary(folder: &Path) -> Result<Summary, Unreadable> {
     let (version, scenario_hash) = (first.record.version.clone(), first.record.scenario_hash.clone());
     let name = first.text("name").to_owned();
     let digests = runs.iter().map(|run| (run.name(), run.record.digest.clone())).collect();
-    Ok(Summary { name, rows, columns, provenance, version, scenario_hash, digests })
+    Ok(Summary { name, rows, columns, claims, provenance, version, scenario_hash, digests })
 }
 
 /// Reads a folder and checks that its parts belong together.

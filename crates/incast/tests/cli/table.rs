@@ -87,6 +87,37 @@ fn tables_in_pages_are_rewritten_where_they_are() {
 }
 
 #[test]
+fn a_table_of_claims_has_what_was_published_and_measured() {
+    let out = folder("table_of_claims");
+    let file = out.join("small.toml");
+    let claims = "\n[[paper.claim]]\nmetric = \"fct_us.p50\"\nscheme = \"cubic\"\nat_least = 1\nnote = \"Fig. 1\"\n\
+                  [[paper.claim]]\nmetric = \"drops\"\nscheme = \"dctcp\"\nvalue = 1e9\n";
+    fs::write(&file, fs::read_to_string(scenario("small")).expect("a scenario") + claims).expect("written");
+    succeed(&["run", "--quiet", "--out", text(&out), text(&file)]);
+    let results = out.join("small");
+    let row = &json(&results.join("summary.json"))["rows"];
+    let mut rows = row.as_array().expect("rows").iter();
+    let cubic = rows.find(|row| row["seed"] == "all" && row["class"] == "all" && row["scheme"] == "cubic");
+    let median = cubic.and_then(|row| row["fct_us"]["p50"].as_f64()).expect("a number");
+    let printed = succeed(&["table", "--claims", "--markdown", text(&results)]);
+    let lines: Vec<&str> = printed.lines().filter(|line| line.starts_with("| ")).collect();
+    assert_eq!(lines[0], "| claim | published | measured | status |");
+    assert!(lines[1].starts_with("| fct_us.p50: cubic (Fig. 1) | at least 1.00 | "), "{printed}");
+    let measured = lines[1].split(" | ").nth(2).and_then(|cell| cell.split(' ').next()?.parse::<f64>().ok());
+    assert!(measured.is_some_and(|measured| (measured / median - 1.0).abs() < 0.005), "{median}: {printed}");
+    assert!(lines[2].contains("drops: dctcp") && lines[2].ends_with(" not reproduced |"), "{printed}");
+    let some = succeed(&["table", "--claims", "--only", "scheme=dctcp", text(&results)]);
+    assert!(some.contains("drops: dctcp") && !some.contains("cubic"), "{some}");
+    let output = incast(&["table", "--claims", "--columns", "drops", text(&results)]);
+    assert_eq!(output.status.code(), Some(2));
+    fs::write(&file, fs::read_to_string(scenario("small")).expect("a scenario")).expect("written");
+    succeed(&["run", "--quiet", "--force", "--out", text(&out), text(&file)]);
+    let output = incast(&["table", "--claims", text(&results)]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("small has no claims"), "{}", stderr(&output));
+}
+
+#[test]
 fn claims_in_pages_hold_or_are_refused() {
     let results = results("claims_in_pages");
     let page = results.with_file_name("page.md");
