@@ -147,9 +147,14 @@ pub fn completed(columns: &[Column], pooled: &[&Row]) -> Vec<Column> {
     all
 }
 
-/// The axes of a grid, each with the shortest end of its path that no other has.
+/// The axes of a grid, each with the shortest end of its path that no other has. Keys of several schemes that have one value
+/// at each point are one axis.
 fn axes<'a>(points: &[&'a Map<String, Value>]) -> Vec<(&'a str, String)> {
-    let paths: Vec<&str> = points.first().map_or_else(Vec::new, |point| point.keys().map(String::as_str).collect());
+    let all: Vec<&str> = points.first().map_or_else(Vec::new, |point| point.keys().map(String::as_str).collect());
+    let last = |path: &'a str| path.rsplit('.').next();
+    let alike = |a: &'a str, b: &'a str| last(a) == last(b) && points.iter().all(|point| point.get(a) == point.get(b));
+    let is_first = |(index, path): &(usize, &&'a str)| !all[..*index].iter().any(|other| alike(other, path));
+    let paths: Vec<&str> = all.iter().enumerate().filter(is_first).map(|(_, path)| *path).collect();
     let short = |path: &'a str| {
         let ends = path.match_indices('.').rev().map(|(dot, _)| &path[dot + 1..]).chain([path]);
         let unique = |end: &&str| paths.iter().filter(|other| other.ends_with(*end)).count() == 1;
@@ -302,6 +307,12 @@ mod tests {
         let mut names: Vec<String> = axes(&[point]).into_iter().map(|(_, name)| name).collect();
         names.sort();
         assert_eq!(names, ["a.load", "b.load", "sizes"]);
+        // What a zip gives several schemes is one axis.
+        let of = |a: &str, b: &str| serde_json::json!({"scheme.x.threshold": a, "scheme.y.threshold": a, "scheme.z.threshold": b});
+        let points = [of("1us", "1us"), of("2us", "3us")];
+        let points: Vec<&Map<String, Value>> = points.iter().filter_map(Value::as_object).collect();
+        let names: Vec<String> = axes(&points).into_iter().map(|(_, name)| name).collect();
+        assert_eq!(names, ["x.threshold", "z.threshold"]);
     }
 
     #[test]
