@@ -8,7 +8,7 @@ use super::{
 use crate::{
     metrics::{self, Metric, Scope, Unit, statistics::Interval},
     scenario::{Column, tree::nearest::nearest},
-    text::{bytes, grid_point, json, mean_count, rounded, spread},
+    text::{bytes, grid_point, json, mean_count, rounded, significant, spread},
 };
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -72,7 +72,7 @@ pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
             .iter()
             .map(|point| {
                 let headings = columns.iter().map(|column| heading(column, "\n")).collect();
-                table(grid_point(point), headings, &|scheme| {
+                table(title(point, &points), headings, &|scheme| {
                     columns.iter().map(|column| cell_of(scheme, point, column)).collect()
                 })
             })
@@ -111,11 +111,24 @@ pub fn claims(judged: &[Judgement]) -> Vec<Table> {
     let line = |claim: &Judgement| {
         // The name of a metric has its unit, but for bytes.
         let is_size = !claim.is_ratio && metrics::find(&claim.metric).is_some_and(|metric| metric.unit == Unit::Bytes);
-        let text = |value: f64| if is_size { bytes(value as u64) } else { rounded(value, None) };
-        let interval =
-            |value| claim.interval.map(|Interval(low, high)| format!(" {}", spread(value, (low, high), text)));
-        let short = if claim.too_short { TOO_SHORT } else { "" };
-        let measured = |value| format!("{}{short}{}", text(value), interval(value).unwrap_or_default());
+        let text = |value: f64| match value {
+            _ if is_size => bytes(value as u64),
+            // Ratios far below one.
+            _ if value != 0.0 && value.abs() < 0.01 => significant(value),
+            _ => rounded(value, None),
+        };
+        let measured = |value: f64| {
+            let number = text(value);
+            let shown = match claim.interval.map(|Interval(low, high)| (low, high)) {
+                None => number.clone(),
+                Some(interval) if is_size || value.abs() < 0.01 => {
+                    format!("{number} {}", spread(value, interval, text))
+                }
+                Some(interval) => rounded(value, Some(interval)),
+            };
+            let short = if claim.too_short { TOO_SHORT } else { "" };
+            shown.replacen(&number, &format!("{number}{short}"), 1)
+        };
         let note = claim.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
         vec![
             format!("{}{note}", claim.claim),
@@ -126,11 +139,11 @@ pub fn claims(judged: &[Judgement]) -> Vec<Table> {
     };
     let header = ["claim", "published", "measured", "status"].map(str::to_owned);
     let table = |point: &Map<String, Value>| Table {
-        title: grid_point(point),
+        title: title(point, &points),
         header: header.to_vec(),
         lines: judged.iter().filter(|claim| claim.grid == *point).map(line).collect(),
     };
-    points.into_iter().map(table).collect()
+    points.iter().map(|point| table(point)).collect()
 }
 
 /// The columns, and beside drops what stands in their place: trimmed packets and bytes sent again, where some scheme has
@@ -147,21 +160,43 @@ pub fn completed(columns: &[Column], pooled: &[&Row]) -> Vec<Column> {
     all
 }
 
-/// The axes of a grid, each with the shortest end of its path that no other has. Keys of several schemes that have one value
-/// at each point are one axis.
-fn axes<'a>(points: &[&'a Map<String, Value>]) -> Vec<(&'a str, String)> {
-    let all: Vec<&str> = points.first().map_or_else(Vec::new, |point| point.keys().map(String::as_str).collect());
-    let last = |path: &'a str| path.rsplit('.').next();
-    let alike = |a: &'a str, b: &'a str| last(a) == last(b) && points.iter().all(|point| point.get(a) == point.get(b));
-    let is_first = |(index, path): &(usize, &&'a str)| !all[..*index].iter().any(|other| alike(other, path));
-    let paths: Vec<&str> = all.iter().enumerate().filter(is_first).map(|(_, path)| *path).collect();
-    let short = |path: &'a str| {
-        let ends = path.match_indices('.').rev().map(|(dot, _)| &path[dot + 1..]).chain([path]);
-        let unique = |end: &&str| paths.iter().filter(|other| other.ends_with(*end)).count() == 1;
-        // "at" alone is ambiguous: "ecn.at".
-        ends.clone().filter(|end| end.len() > 2).find(unique).unwrap_or(path).to_owned()
+/// Keys of several schemes that have one value at each point of a grid, as a zip gives them, are one axis: the first of
+/// them, and what their paths end in.
+fn distinct<'a>(points: &[&'a Map<String, Value>]) -> Vec<(&'a str, String)> {
+    let paths: Vec<&str> = points.first().map_or_else(Vec::new, |point| point.keys().map(String::as_str).collect());
+    let end = |a: &str, b: &str| {
+        let same = a.rsplit('.').zip(b.rsplit('.')).take_while(|(a, b)| a == b).count();
+        a.rsplitn(same + 1, '.').take(same).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join(".")
     };
-    paths.iter().map(|path| (*path, short(path))).collect()
+    let mut found: Vec<(&str, String)> = Vec::new();
+    for path in paths {
+        let is_alike = |(other, _): &&mut (&str, String)| {
+            !end(path, other).is_empty() && points.iter().all(|point| point.get(path) == point.get(*other))
+        };
+        match found.iter_mut().find(is_alike) {
+            Some((_, name)) => *name = end(path, name),
+            None => found.push((path, path.to_owned())),
+        }
+    }
+    found
+}
+
+/// The axes of a grid, each with the shortest end of its path that no other has.
+fn axes<'a>(points: &[&'a Map<String, Value>]) -> Vec<(&'a str, String)> {
+    let distinct = distinct(points);
+    let short = |name: &String| {
+        let ends = name.match_indices('.').rev().map(|(dot, _)| &name[dot + 1..]).chain([name.as_str()]);
+        let unique = |end: &&str| distinct.iter().filter(|(_, other)| other.ends_with(*end)).count() == 1;
+        // "at" alone is ambiguous: "ecn.at".
+        ends.clone().filter(|end| end.len() > 2).find(unique).unwrap_or(name).to_owned()
+    };
+    distinct.iter().map(|(path, name)| (*path, short(name))).collect()
+}
+
+/// A point among others of a grid.
+fn title(point: &Map<String, Value>, points: &[&Map<String, Value>]) -> String {
+    let values = distinct(points).into_iter().filter_map(|(path, name)| Some((name, point.get(path)?.clone())));
+    grid_point(&values.collect())
 }
 
 /// Whose number it is, and which; numbers of the fabric have no class.
@@ -312,7 +347,8 @@ mod tests {
         let points = [of("1us", "1us"), of("2us", "3us")];
         let points: Vec<&Map<String, Value>> = points.iter().filter_map(Value::as_object).collect();
         let names: Vec<String> = axes(&points).into_iter().map(|(_, name)| name).collect();
-        assert_eq!(names, ["x.threshold", "z.threshold"]);
+        assert_eq!(names, ["threshold", "z.threshold"]);
+        assert_eq!(title(points[1], &points), "threshold = 2us, scheme.z.threshold = 3us");
     }
 
     #[test]
