@@ -345,7 +345,7 @@ mod tests {
         // What a zip gives several schemes is one axis.
         let of = |a: &str, b: &str| serde_json::json!({"scheme.x.threshold": a, "scheme.y.threshold": a, "scheme.z.threshold": b});
         let points = [of("1us", "1us"), of("2us", "3us")];
-        let points: Vec<&Map<String, Value>> = points.iter().filter_map(Value::as_object).collect();
+        let points: Vec<&Map<String, Value>> = points.iter().filter_map(serde_json::Value::as_object).collect();
         let names: Vec<String> = axes(&points).into_iter().map(|(_, name)| name).collect();
         assert_eq!(names, ["threshold", "z.threshold"]);
         assert_eq!(title(points[1], &points), "threshold = 2us, scheme.z.threshold = 3us");
