@@ -5,6 +5,7 @@
 //! - [`run`]: simulates the runs of a scenario and keeps what they leave behind.
 //! - [`metrics`]: what is measured of a run, one table.
 //! - [`results`]: files, statistics and tables of results.
+//! - [`plain`]: tables that fit the width of a terminal.
 //! - [`text`]: numbers and values as text for people.
 //! - [`trace`]: one flow or port, packet by packet, for other tools to show.
 //! - [`tune`]: which values of a few keys are best.
@@ -17,6 +18,7 @@ pub mod calibrate;
 pub mod clocks;
 mod columns;
 pub mod metrics;
+pub mod plain;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -2,8 +2,10 @@
 
 use crate::{End, output};
 use clap::{Args, ValueEnum};
-use comfy_table::{Cell, CellAlignment, Table, presets};
-use incast_lab::clocks::{self, AsymmetricLink, Named, NoiseShape, SyncError, SyncSettings, Synchronisation};
+use incast_lab::{
+    clocks::{self, AsymmetricLink, Named, NoiseShape, SyncError, SyncSettings, Synchronisation},
+    plain::{Line, Plain},
+};
 use incast_units::{Time, UnitError};
 use std::fmt::Write;
 
@@ -147,27 +149,15 @@ fn settings(arguments: &Arguments) -> SyncSettings {
     }
 }
 
-fn table(found: &Synchronisation) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header([
-        "method",
-        "window",
-        "mean ns",
-        "p99 ns",
-        "max ns",
-        "next: mean ns",
-        "p99 ns",
-        "max ns",
-    ]);
-    for row in &found.rows {
+fn table(found: &Synchronisation) -> String {
+    let header = ["method", "window", "mean ns", "p99 ns", "max ns", "next: mean ns", "next: p99 ns", "next: max ns"];
+    let lines = found.rows.iter().map(|row| {
         let window = row.window.map_or("all".to_owned(), |window| window.to_string());
         let errors = [row.mean_ns, row.p99_ns, row.max_ns, row.next_mean_ns, row.next_p99_ns, row.next_max_ns];
-        let mut cells = vec![Cell::new(row.method.name())];
-        let numbers = [window].into_iter().chain(errors.iter().map(|error| format!("{error:.1}")));
-        cells.extend(numbers.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
-        table.add_row(cells);
-    }
-    table
+        let errors = errors.iter().map(|error| format!("{error:.1}"));
+        Line::Cells([row.method.name().to_owned(), window].into_iter().chain(errors).collect())
+    });
+    Plain { header: header.map(str::to_owned).to_vec(), lines: lines.collect() }.draw(output::width())
 }
 
 fn describe(settings: &SyncSettings, found: &Synchronisation) -> String {

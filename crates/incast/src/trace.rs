@@ -81,7 +81,7 @@ fn trace_one(arguments: &arguments::Trace) -> Result<(), TraceError> {
     if let Some(path) = &arguments.pcapng {
         trace::write(path, |out| pcapng::write(&traced, arguments.snaplen, out)).map_err(files_error(path))?;
     }
-    output::data(&digest::render(&traced));
+    output::data(&digest::render(&traced, output::width()));
     if traced.outcome.packets.is_empty() {
         output::message("warning: nothing was recorded: no packet came by at that place and time");
     }

@@ -2,11 +2,11 @@
 
 use super::{
     claims::Judgement,
-    plain::{Line, Plain},
     row::{ALL, Row},
 };
 use crate::{
     metrics::{self, Metric, Scope, Unit, statistics::Interval},
+    plain::{Line, Plain},
     scenario::{Column, tree::nearest::nearest},
     text::{bytes, grid_point, json, mean_count, rounded, significant, spread},
 };
@@ -171,7 +171,9 @@ fn distinct<'a>(points: &[&'a Map<String, Value>]) -> Vec<(&'a str, String)> {
     let mut found: Vec<(&str, String)> = Vec::new();
     for path in paths {
         let is_alike = |(other, _): &&mut (&str, String)| {
-            !end(path, other).is_empty() && points.iter().all(|point| point.get(path) == point.get(*other))
+            points.len() > 1
+                && !end(path, other).is_empty()
+                && points.iter().all(|point| point.get(path) == point.get(*other))
         };
         match found.iter_mut().find(is_alike) {
             Some((_, name)) => *name = end(path, name),
@@ -345,10 +347,11 @@ mod tests {
         // What a zip gives several schemes is one axis.
         let of = |a: &str, b: &str| serde_json::json!({"scheme.x.threshold": a, "scheme.y.threshold": a, "scheme.z.threshold": b});
         let points = [of("1us", "1us"), of("2us", "3us")];
-        let points: Vec<&Map<String, Value>> = points.iter().filter_map(serde_json::Value::as_object).collect();
+        let points: Vec<&Map<String, serde_json::Value>> =
+            points.iter().filter_map(serde_json::Value::as_object).collect();
         let names: Vec<String> = axes(&points).into_iter().map(|(_, name)| name).collect();
         assert_eq!(names, ["threshold", "z.threshold"]);
-        assert_eq!(title(points[1], &points), "threshold = 2us, scheme.z.threshold = 3us");
+        assert_eq!(title(points[1], &points), "scheme.z.threshold = 3us, threshold = 2us");
     }
 
     #[test]

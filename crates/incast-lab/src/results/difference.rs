@@ -2,13 +2,13 @@
 //! same flows, values are paired seed by seed.
 
 use super::{
-    plain::paragraph,
     read::Results,
     row::{ALL, Row, Seed},
     verdict::{self, Apart, LEAST_SEEDS, LEVEL, Pairs, Terms},
 };
 use crate::{
     metrics::{self, Better, Metric, statistics::holm},
+    plain::paragraph,
     scenario::{Column, Indifference},
     text::{grid_point, json, number},
 };

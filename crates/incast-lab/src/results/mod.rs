@@ -23,7 +23,6 @@ pub mod file;
 pub mod host;
 pub mod labels;
 pub mod parquet;
-pub(crate) mod plain;
 pub mod read;
 pub mod record;
 pub mod row;

@@ -3,12 +3,12 @@
 //! corrected by Holm's procedure. Last, the schemes are compared with each other, each at its best.
 
 use super::{
-    plain::paragraph,
     row::{Row, Seed},
     verdict::{self, Apart, LEAST_SEEDS, LEVEL, Pairs, Terms, Verdict},
 };
 use crate::{
     metrics::{Metric, statistics::holm},
+    plain::paragraph,
     text::{grid_point, json},
 };
 use serde_json::{Map, Value, json};

@@ -4,13 +4,13 @@ use super::{
     claims::{Judgement, Status},
     compact::{self, TOO_SHORT},
     comparison::{self, Counters, Line, Shows, requests_of},
-    plain::{self, Plain, paragraph},
     row::{ALL, Row},
     settings, steady,
     verdict::{self, Terms},
 };
 use crate::{
     metrics::{self, Basis, Better, Metric, Scope, Unit, metric, ns_per_packet_hop, statistics::Interval},
+    plain::{self, Plain, paragraph},
     scenario::Column,
     text::{SPREAD, bytes, grid_point, number, rounded, spread},
 };

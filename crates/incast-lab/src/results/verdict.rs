@@ -4,7 +4,6 @@
 
 use super::{
     compact::TOO_SHORT,
-    plain::paragraph,
     row::{ALL, Row, Seed},
 };
 use crate::{
@@ -12,6 +11,7 @@ use crate::{
         self, Better, Metric,
         statistics::{Interval, confidence, log_confidence, p_value, welch},
     },
+    plain::paragraph,
     scenario::{Column, Indifference},
     text::{grid_point, number},
 };

@@ -1,8 +1,10 @@
 //! What was recorded, in a few lines: the flow's fate, and what each place did to packets.
 
 use super::{Traced, View, perfetto::event_name};
-use crate::text::{bytes, number};
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use crate::{
+    plain::{Line, Plain, paragraph},
+    text::{bytes, number},
+};
 use incast_sim::{
     outcome::{EventKind, FlowRecord, PacketFacts, PacketRecord, Step},
     packet::Kind,
@@ -26,11 +28,11 @@ struct Place<'a> {
     events: BTreeMap<EventKind, u64>,
 }
 
-/// The text.
-pub fn render(traced: &Traced) -> String {
+/// The text, in lines of at most so many columns.
+pub fn render(traced: &Traced, width: usize) -> String {
     let mut text = String::new();
     if let Some(record) = traced.flow.and_then(|flow| traced.record(flow)) {
-        let _ = writeln!(text, "{}", describe_flow(traced, record));
+        paragraph(&mut text, 0, &describe_flow(traced, record), width);
     }
     match traced.view {
         View::Everywhere => {}
@@ -48,7 +50,7 @@ pub fn render(traced: &Traced) -> String {
         let flows: BTreeSet<_> = packets.filter(belongs).map(PacketFacts::flow).collect();
         let _ = writeln!(text, "packets of {} flows", flows.len());
     }
-    let _ = writeln!(text, "{}", table(traced));
+    text.push_str(&table(traced).draw(width));
     if traced.outcome.packets_left_out > 0 {
         let _ = writeln!(
             text,
@@ -100,7 +102,7 @@ fn describe_flow(traced: &Traced, record: &FlowRecord) -> String {
     text
 }
 
-fn table(traced: &Traced) -> Table {
+fn table(traced: &Traced) -> Plain {
     let mut places: BTreeMap<(u32, u16), Place<'_>> = BTreeMap::new();
     for record in &traced.outcome.packets {
         let place = places.entry((record.node, record.port)).or_default();
@@ -126,35 +128,23 @@ fn table(traced: &Traced) -> Table {
     }
     let mut places: Vec<_> = places.into_iter().collect();
     places.sort_by_key(|(port, place)| (place.first, *port));
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header([
-        "port",
-        "data",
-        "control",
-        "bytes",
-        "mean wait us",
-        "longest wait us",
-        "longest queue found",
-        "events",
-    ]);
-    for ((node, port), place) in places {
+    let line = |((node, port), place): ((u32, u16), Place<'_>)| {
         let waits = place.waited.len().max(1) as f64;
         let mean = place.waited.iter().map(|wait| wait.as_us_f64()).sum::<f64>() / waits;
         let longest = place.waited.iter().max().map_or(0.0, |wait| wait.as_us_f64());
-        let numbers = [
+        let event = |(kind, count): (&EventKind, &u64)| format!("{count} {}", event_name(*kind));
+        Line::Cells(vec![
+            traced.labels.port(node, port),
             place.data.to_string(),
             place.control.to_string(),
             bytes(place.bytes),
             number(mean),
             number(longest),
             bytes(place.longest_queue),
-        ];
-        let events: Vec<String> =
-            place.events.iter().map(|(kind, count)| format!("{count} {}", event_name(*kind))).collect();
-        let mut cells = vec![Cell::new(traced.labels.port(node, port))];
-        cells.extend(numbers.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
-        cells.push(Cell::new(events.join(", ")));
-        table.add_row(cells);
-    }
-    table
+            place.events.iter().map(event).collect::<Vec<_>>().join(", "),
+        ])
+    };
+    let header =
+        ["port", "data", "control", "bytes", "mean wait us", "longest wait us", "longest queue found", "events"];
+    Plain { header: header.map(str::to_owned).to_vec(), lines: places.into_iter().map(line).collect() }
 }

@@ -13,8 +13,8 @@ use crate::{
         Better, Metric,
         statistics::{Interval, confidence},
     },
+    plain::paragraph,
     results::{
-        plain::paragraph,
         tuning::{self, FILE, Tuning},
         verdict::{Apart, LEAST_SEEDS, Pairs, subject_heading},
     },

@@ -4,9 +4,11 @@ mod cases;
 
 use self::cases::{CASES, Case, Measurement};
 use crate::{End, arguments, output};
-use comfy_table::{Cell, CellAlignment, Table, presets};
 use incast_cc::registry::{AGENTS, LAWS};
-use incast_lab::text::bytes;
+use incast_lab::{
+    plain::{Line, Plain},
+    text::bytes,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     env,
@@ -75,7 +77,7 @@ pub fn bench(arguments: &arguments::Bench) -> End {
             Err(error) => output::error(&error),
         }
     } else {
-        output::data(&format!("{}\n", table(&measurements)));
+        output::data(&format!("{}", table(&measurements)));
     }
     if failed { End::Failed } else { End::Done }
 }
@@ -131,9 +133,8 @@ pub fn one(arguments: &arguments::BenchCase) -> End {
     }
 }
 
-fn table(measurements: &[Measurement]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header([
+fn table(measurements: &[Measurement]) -> String {
+    let header = [
         "case",
         "law",
         "threads",
@@ -144,9 +145,11 @@ fn table(measurements: &[Measurement]) -> Table {
         "ns/packet-hop",
         "peak RSS",
         "digest",
-    ]);
-    for row in measurements {
-        let numbers = [
+    ];
+    let line = |row: &Measurement| {
+        Line::Cells(vec![
+            row.case.clone(),
+            row.law.clone(),
             row.threads.to_string(),
             row.packet_hops.to_string(),
             format!("{:.2}", row.events as f64 / row.packet_hops.max(1) as f64),
@@ -154,11 +157,9 @@ fn table(measurements: &[Measurement]) -> Table {
             format!("{:.2}", row.wall_s),
             format!("{:.1}", row.ns_per_packet_hop),
             bytes(row.peak_rss_bytes),
-        ];
-        let mut cells = vec![Cell::new(&row.case), Cell::new(&row.law)];
-        cells.extend(numbers.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
-        cells.push(Cell::new(row.digest.chars().take(12).collect::<String>()));
-        table.add_row(cells);
-    }
-    table
+            row.digest.chars().take(12).collect(),
+        ])
+    };
+    Plain { header: header.map(str::to_owned).to_vec(), lines: measurements.iter().map(line).collect() }
+        .draw(output::width())
 }
