@@ -77,7 +77,7 @@ pub fn bench(arguments: &arguments::Bench) -> End {
             Err(error) => output::error(&error),
         }
     } else {
-        output::data(&format!("{}", table(&measurements)));
+        output::data(&table(&measurements));
     }
     if failed { End::Failed } else { End::Done }
 }
