@@ -6,13 +6,16 @@ use incast_lab::{
     text::{bytes, grouped, significant},
     trace::write,
     workload::{
-        fit::Fit,
+        fit::{Fit, Window},
         flow_log::{self, FlowLog},
         trace::TraceError,
     },
 };
 use incast_units::{Rate, Time};
-use std::{io::BufReader, path::Path};
+use std::{
+    io::BufReader,
+    path::{Path, PathBuf},
+};
 
 /// Runs the command.
 pub fn workload(arguments: &arguments::Workload) -> End {
@@ -21,6 +24,16 @@ pub fn workload(arguments: &arguments::Workload) -> End {
         && let Err(message) = output::check_file(path)
     {
         output::error(&format!("output file {}: {message}", path.display()));
+        return End::BadInput;
+    }
+    let same =
+        |path: &PathBuf| path.canonicalize().ok().is_some_and(|path| Some(path) == arguments.log.canonicalize().ok());
+    if arguments.out.as_ref().is_some_and(same) {
+        output::error(&format!("--out {}: is the log itself", arguments.log.display()));
+        return End::BadInput;
+    }
+    if arguments.rate.is_some_and(|rate| rate.bps() == 0) {
+        output::error(&"--rate 0bps: allowed is above 0");
         return End::BadInput;
     }
     let log = match read(&arguments.log) {
@@ -86,7 +99,8 @@ fn describe(fit: &Fit, rate: Option<Rate>, out: Option<&Path>) -> Vec<String> {
         percent(sizes.largest_percent_of_flows)
     )];
     if let Some(hosts) = &fit.hosts {
-        let mean = hosts.mean_bps.map_or(String::new(), |bps| format!("; a host sends {} on average", rate_text(bps)));
+        let mean =
+            hosts.mean_bps.map_or(String::new(), |bps| format!("; each that sends has {} on average", rate_text(bps)));
         let (sender, receiver) = (&hosts.busiest_sender, &hosts.busiest_receiver);
         lines.push(format!(
             "{} hosts, {} send and {} receive{mean}; {} sends {} of the bytes, {} receives {}",
@@ -112,22 +126,31 @@ fn describe(fit: &Fit, rate: Option<Rate>, out: Option<&Path>) -> Vec<String> {
                 significant(window.peak_to_mean)
             ));
         }
-        if let Some((window, worst)) = bursts.worst().filter(|(_, worst)| *worst > 2.0) {
-            lines.push(format!(
-                "not a Poisson process: {} times its variance in windows of {window}; kind = \"trace\" runs the log itself (docs/workloads.md)",
-                significant(worst)
-            ));
-        }
+        let distinct = |window: Option<&Window>, is_far: fn(f64) -> bool, what: &str| {
+            window.filter(|window| is_far(window.dispersion)).map(|window| {
+                format!(
+                    "{what} than kind = \"poisson\" makes them, in windows of {}: a trace has starts as they are (docs/workloads.md)",
+                    Time::from_ns(window.ns)
+                )
+            })
+        };
+        lines.extend(distinct(bursts.burstiest(), |index| index > 2.0, "starts are burstier"));
+        lines.extend(distinct(bursts.smoothest(), |index| index < 0.5, "starts are more regular"));
     }
     lines.extend(fit.notes.iter().map(|note| format!("note: {note}")));
     let load = match fit.hosts.as_ref().map(|hosts| (hosts.load, hosts.mean_bps)) {
-        Some((Some(load), _)) => format!("load = {load:.4}"),
+        Some((Some(load), _)) if load > 1.0 => {
+            format!("load = {}        # more than a link carries: overload = true", significant(load))
+        }
+        Some((Some(load), _)) => format!("load = {}        # of each host that sends", significant(load)),
         Some((None, Some(_))) if rate.is_none() => {
             "load = …        # --rate 25Gbps, that of hosts' links, tells it".into()
         }
         _ => "load = …        # the log does not say".into(),
     };
-    let file = out.map_or("SIZES.csv".into(), |path| path.display().to_string());
-    lines.push(format!("[[workload]]\nclass = \"log\"\nkind = \"poisson\"\nsizes = {file:?}\n{load}"));
+    let file = out.map_or("\"SIZES.csv\"        # --out SIZES.csv writes it".into(), |path| {
+        format!("{:?}", path.display().to_string())
+    });
+    lines.push(format!("[[workload]]\nclass = \"log\"\nkind = \"poisson\"\nsizes = {file}\n{load}"));
     lines
 }

@@ -4,6 +4,7 @@
 
 use super::{
     Wanted,
+    database::MOST_BYTES,
     ports::Class,
     switch::{Ports, Switch},
 };
@@ -79,7 +80,13 @@ pub fn trimmed<P>(
     let (queue, headers) = (bytes(trim.queue, full), bytes(trim.header_limit(full), full));
     // The packet in service is not in a limit.
     let ports = device.iter().map(|(_, ports)| ports.len() as u64).sum::<u64>();
-    let of_port: u64 = classes.iter().map(|class| full + if class.priority == HEADERS { headers } else { queue }).sum();
+    let limits = classes.iter().map(|class| if class.priority == HEADERS { headers } else { queue });
+    let of_port = limits.map(|limit| limit.saturating_add(full)).fold(0u64, u64::saturating_add);
+    for (key, limit) in [("queue", queue), ("header_queue", headers)] {
+        if limit > MOST_BYTES {
+            refused.push(format!("switch.trim.{key}: {limit} B, allowed is at most {MOST_BYTES} B"));
+        }
+    }
     let all = ports.saturating_mul(of_port);
     let total = match switch.own.buffer {
         Buffer::Unlimited => all,

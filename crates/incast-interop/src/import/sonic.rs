@@ -171,15 +171,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Two to the power of a profile's `dynamic_th`.
-    fn alpha(&mut self, profile: &str, exponent: i64) -> f64 {
+    /// Two to the power of a threshold, the field that `place` names.
+    fn alpha(&mut self, place: &str, exponent: i64) -> f64 {
         match i32::try_from(exponent).ok().filter(|exponent| EXPONENTS.contains(exponent)) {
             Some(exponent) => power(exponent),
             None => {
                 let (least, most) = (EXPONENTS.start(), EXPONENTS.end());
-                self.wrong.push(format!(
-                    "BUFFER_PROFILE|{profile}: `dynamic_th` is {exponent}, allowed is {least} to {most}"
-                ));
+                self.wrong.push(format!("{place} is {exponent}, allowed is {least} to {most}"));
                 1.0
             }
         }
@@ -285,7 +283,10 @@ impl Reader<'_> {
                     "BUFFER_PROFILE: {name} and {other} differ, and all queues have one switch.buffer.alpha"
                 ));
             }
-            buffer.insert("alpha".into(), Value::Float(self.alpha(&name, exponent)));
+            buffer.insert(
+                "alpha".into(),
+                Value::Float(self.alpha(&format!("BUFFER_PROFILE|{name}: `dynamic_th`"), exponent)),
+            );
             buffer.insert("reserve".into(), size(own));
         }
         self.found.switch.insert("buffer".into(), Value::Table(buffer));
@@ -406,7 +407,7 @@ impl Reader<'_> {
             let pfc = match self.number("BUFFER_PROFILE", &name, "dynamic_th") {
                 Some(exponent) => table([
                     ("kind", Value::String("dynamic".into())),
-                    ("alpha", Value::Float(self.alpha(&name, exponent))),
+                    ("alpha", Value::Float(self.alpha(&format!("BUFFER_PROFILE|{name}: `dynamic_th`"), exponent))),
                     ("resume_offset", size(resume)),
                     ("reserve", size(own)),
                 ]),
@@ -472,7 +473,7 @@ impl Reader<'_> {
                 _ => continue,
             };
             match self.number(table, name, field) {
-                Some(exponent) => _ = exponents.insert(exponent, format!("{table}|{name}")),
+                Some(exponent) => _ = exponents.insert(exponent, format!("{table}|{name}: `{field}`")),
                 None => self
                     .wrong
                     .push(format!("BUFFER_PG|{key}: the device computes its profile, and {table} has no `{field}`")),
@@ -480,9 +481,7 @@ impl Reader<'_> {
         }
         let (exponent, from) = exponents.pop_first()?;
         if let Some((_, other)) = exponents.pop_first() {
-            self.wrong.push(format!(
-                "BUFFER_PG: {from} and {other} have other thresholds, and all ports have one switch.pfc"
-            ));
+            self.wrong.push(format!("BUFFER_PG: {from} and {other} differ, and all ports have one switch.pfc"));
         }
         let of = |field: &str| database.field("DEVICE_METADATA", "localhost", field).unwrap_or_default();
         let Some(chip) = [of("platform"), of("hwsku")].into_iter().find_map(spectrum) else {
@@ -494,6 +493,12 @@ impl Reader<'_> {
             ));
             return None;
         };
+        let shares = |ratio: &str| ratio.parse::<f64>().is_ok_and(|ratio| ratio > 0.0);
+        let ratio = |key| database.field("DEFAULT_LOSSLESS_BUFFER_PARAMETER", key, "over_subscribe_ratio");
+        if database.keys("DEFAULT_LOSSLESS_BUFFER_PARAMETER").filter_map(ratio).any(shares) {
+            let note = "DEFAULT_LOSSLESS_BUFFER_PARAMETER: with `over_subscribe_ratio` ports share headroom; in a scenario each has its own";
+            self.found.notes.push(note.into());
+        }
         self.found.notes.push(format!(
             "the device computes headroom (dynamic buffer model), and so does the scenario, as {chip} does: from the rate and `delay` of each link, 5 ns for each metre in CABLE_LENGTH"
         ));
@@ -513,23 +518,44 @@ impl Reader<'_> {
             }
             return;
         };
-        let (queue, left) =
-            (self.bytes("BUFFER_PROFILE", &name, "static_th"), self.bytes("SWITCH_TRIMMING", "GLOBAL", "size"));
-        let headers = self.number("SWITCH_TRIMMING", "GLOBAL", "queue_index").and_then(|index| {
-            let is_headers = |places: &[(String, u8)]| places.iter().any(|(_, queue)| i64::from(*queue) == index);
-            let (name, _) = others.iter().find(|(_, places)| is_headers(places))?;
-            self.bytes("BUFFER_PROFILE", name, "static_th")
-        });
-        let Some((queue, headers)) = queue.zip(headers) else {
-            self.found.notes.push(format!(
-                "BUFFER_PROFILE|{name} trims, and it or the queue of SWITCH_TRIMMING has no `static_th`: give switch.trim by hand"
-            ));
-            return;
+        if !self.database.has("SWITCH_TRIMMING", "GLOBAL") {
+            let note = format!(
+                "BUFFER_PROFILE|{name} trims, and there is no SWITCH_TRIMMING|GLOBAL: give switch.trim by hand"
+            );
+            return self.found.notes.push(note);
+        }
+        let left = self.bytes("SWITCH_TRIMMING", "GLOBAL", "size");
+        if let Some(left) = left.filter(|left| *left < 64) {
+            self.wrong
+                .push(format!("SWITCH_TRIMMING|GLOBAL: `size` is {left}, allowed is 64 and more, the least frame"));
+        }
+        let Some(index) = self.number("SWITCH_TRIMMING", "GLOBAL", "queue_index") else {
+            let note =
+                "SWITCH_TRIMMING|GLOBAL: no `queue_index`, as it follows from the DSCP: give switch.trim by hand";
+            return self.found.notes.push(note.into());
         };
-        if let Some((other, _)) = trimming
-            .iter()
-            .find(|(other, _)| self.text("BUFFER_PROFILE", other, "static_th") != Some(&queue.to_string()))
-        {
+        let is_headers = |places: &[(String, u8)]| places.iter().any(|(_, queue)| i64::from(*queue) == index);
+        let Some((of_headers, _)) = others.iter().find(|(_, places)| is_headers(places)).cloned() else {
+            let note = format!(
+                "SWITCH_TRIMMING|GLOBAL: queue {index} has no BUFFER_QUEUE that does not trim: give switch.trim by hand"
+            );
+            return self.found.notes.push(note);
+        };
+        let mut limit = |name: &str| match self.bytes("BUFFER_PROFILE", name, "static_th") {
+            Some(0) => {
+                self.wrong.push(format!("BUFFER_PROFILE|{name}: `static_th` is 0, allowed is at least one packet"));
+                None
+            }
+            Some(limit) => Some(limit),
+            None => {
+                self.found.notes.push(format!("BUFFER_PROFILE|{name} has no `static_th`: give switch.trim by hand"));
+                None
+            }
+        };
+        let limits: Vec<Option<u64>> = trimming.iter().map(|(name, _)| limit(name)).collect();
+        let (Some(queue), Some(headers)) = (limits[0], limit(&of_headers)) else { return };
+        if let Some(index) = limits.iter().position(|limit| *limit != Some(queue)) {
+            let other = &trimming[index].0;
             self.wrong.push(format!("BUFFER_PROFILE: {name} and {other} differ, and all queues have one switch.trim"));
         }
         let mut trim = table([

@@ -180,6 +180,13 @@ fn distinct<'a>(points: &[&'a Map<String, Value>]) -> Vec<(&'a str, String)> {
             None => found.push((path, path.to_owned())),
         }
     }
+    // Two zips may end alike: then each has its first path.
+    let names: Vec<String> = found.iter().map(|(_, name)| name.clone()).collect();
+    for (path, name) in &mut found {
+        if names.iter().filter(|other| other == &name).count() > 1 {
+            *name = (*path).to_owned();
+        }
+    }
     found
 }
 
@@ -352,6 +359,11 @@ mod tests {
         let names: Vec<String> = axes(&points).into_iter().map(|(_, name)| name).collect();
         assert_eq!(names, ["threshold", "z.threshold"]);
         assert_eq!(title(points[1], &points), "scheme.z.threshold = 3us, threshold = 2us");
+        let two = |a: u32, b: u32| serde_json::json!({"scheme.a.gain": a, "scheme.b.gain": a, "scheme.c.gain": b, "scheme.d.gain": b});
+        let points = [two(1, 3), two(1, 4), two(2, 3), two(2, 4)];
+        let points: Vec<&Map<String, serde_json::Value>> =
+            points.iter().filter_map(serde_json::Value::as_object).collect();
+        assert_eq!(title(points[1], &points), "scheme.a.gain = 1, scheme.c.gain = 4");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Columns are found by the names that collectors give them: nfdump's `-o csv` in both forms, SiLK's `rwcut`, and the
 //! elements of IPFIX. sFlow is read as `sflowtool -l` prints it.
 
-use super::trace_rows::{LIMIT, STARTS, TraceError, start_of, too_many};
+use super::trace_rows::{LIMIT, TraceError, start_of, too_many};
 use chrono::{DateTime, NaiveDateTime};
 use incast_units::Bytes;
 use std::{
@@ -81,7 +81,7 @@ const DESTINATIONS: [&str; 12] = [
     "ipv4_dst_addr",
     "destinationipv4address",
 ];
-const TIMES: [&str; 14] = [
+const TIMES: [&str; 12] = [
     "ts",
     "first",
     "firstseen",
@@ -94,18 +94,31 @@ const TIMES: [&str; 14] = [
     "timestamp",
     "timestamp_start",
     "first_switched",
-    "flowstartmilliseconds",
-    "flowstartseconds",
+];
+/// Those whose name has the unit, in nanoseconds.
+const WITH_UNIT: [(&str, i64); 8] = [
+    ("start_s", 1_000_000_000),
+    ("start_ms", 1_000_000),
+    ("start_us", 1_000),
+    ("start_ns", 1),
+    ("flowstartseconds", 1_000_000_000),
+    ("flowstartmilliseconds", 1_000_000),
+    ("flowstartmicroseconds", 1_000),
+    ("flowstartnanoseconds", 1),
 ];
 
 /// Sizes of at most this many bytes are exact in floating point.
-const LARGEST: f64 = (1u64 << 53) as f64;
+const LARGEST: u64 = 1 << 53;
+/// The largest rate of sampling.
+const MOST_SAMPLED: u64 = 1 << 24;
 
 /// How the cells of the column of starts are read.
 #[derive(Clone, Copy, Debug)]
 enum Start {
-    /// One of [`STARTS`].
-    Simulated((&'static str, u64)),
+    /// Times with their units, as in a trace.
+    Text,
+    /// A number of so many nanoseconds, or of picoseconds where it is 0.
+    Unit(i64),
     /// A date and time, or a number since 1970 whose size tells its unit.
     Clock,
 }
@@ -113,21 +126,28 @@ enum Start {
 #[derive(Clone, Copy, Debug)]
 struct Columns {
     sign: char,
+    /// How many there are.
+    count: usize,
     bytes: usize,
     start: Option<(usize, Start)>,
     source: Option<usize>,
     destination: Option<usize>,
 }
 
-/// The cells of a line. What flows have in logs has no sign inside of quotes.
+/// The cells of a line; a sign within quotes belongs to its cell.
 fn cells(line: &str, sign: char) -> Vec<&str> {
-    line.split(sign).map(|cell| cell.trim().trim_matches('"')).collect()
+    let mut is_quoted = false;
+    let parts = line.split(|letter: char| {
+        is_quoted ^= letter == '"';
+        letter == sign && !is_quoted
+    });
+    parts.map(|cell| cell.trim().trim_matches('"')).collect()
 }
 
 fn bytes_of(cell: &str) -> Option<u64> {
-    let real = || cell.parse::<f64>().ok().filter(|it| it.fract() == 0.0 && (0.0..=LARGEST).contains(it));
+    let real = || cell.parse::<f64>().ok().filter(|it| it.fract() == 0.0 && (0.0..=LARGEST as f64).contains(it));
     let whole = cell.parse::<u64>().ok().or_else(|| real().map(|it| it as u64));
-    whole.or_else(|| cell.parse::<Bytes>().ok().map(Bytes::get)).filter(|bytes| *bytes as f64 <= LARGEST)
+    whole.or_else(|| cell.parse::<Bytes>().ok().map(Bytes::get)).filter(|bytes| *bytes <= LARGEST)
 }
 
 /// A number of units in nanoseconds, exactly: seconds since 1970 have more digits than floating point.
@@ -144,8 +164,8 @@ fn nanoseconds(cell: &str, unit_ns: i64) -> Option<i64> {
     whole.parse::<i64>().ok()?.checked_mul(unit_ns)?.checked_add(part)
 }
 
-/// Nanoseconds since 1970.
-fn clock(cell: &str) -> Option<i64> {
+/// Nanoseconds since 1970, and those of the unit that the number's size tells; 0 of a date.
+fn clock(cell: &str) -> Option<(i64, i64)> {
     const FORMS: [&str; 4] =
         ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y/%m/%d %H:%M:%S%.f", "%Y/%m/%dT%H:%M:%S%.f"];
     if let Ok(number) = cell.parse::<f64>() {
@@ -157,17 +177,33 @@ fn clock(cell: &str) -> Option<i64> {
             1e17..9e18 => 1,
             _ => return None,
         };
-        return nanoseconds(cell, unit_ns);
+        return Some((nanoseconds(cell, unit_ns)?, unit_ns));
     }
     let with_zone = DateTime::parse_from_rfc3339(cell).ok().and_then(|time| time.timestamp_nanos_opt());
     let without = || FORMS.iter().find_map(|form| NaiveDateTime::parse_from_str(cell, form).ok());
-    with_zone.or_else(|| without()?.and_utc().timestamp_nanos_opt())
+    Some((with_zone.or_else(|| without()?.and_utc().timestamp_nanos_opt())?, 0))
 }
 
-/// A start in the unit that its column names, in nanoseconds.
-fn simulated((column, unit_ps): (&'static str, u64), cell: &str) -> Result<i64, String> {
-    let exact = (unit_ps >= 1_000).then(|| nanoseconds(cell, (unit_ps / 1_000) as i64)).flatten();
-    exact.map_or_else(|| start_of((column, unit_ps), cell).map(|time| (time.ps() / 1_000) as i64), Ok)
+/// A start in nanoseconds. `unit` is that of the numbers before, of a column that does not name it.
+fn start_ns(kind: Start, cell: &str, unit: &mut Option<i64>) -> Result<i64, String> {
+    match kind {
+        Start::Text => start_of(("start", 0), cell).map(|time| (time.ps() / 1_000) as i64),
+        Start::Unit(0) => start_of(("start_ps", 1), cell).map(|time| (time.ps() / 1_000) as i64),
+        Start::Unit(unit_ns) => nanoseconds(cell, unit_ns)
+            .ok_or_else(|| format!("found the time {cell:?}, allowed is a number that is not negative")),
+        Start::Clock => {
+            let (time, own) = clock(cell).ok_or_else(|| {
+                format!(
+                    "found the time {cell:?}, allowed is such as 2026-11-29 12:00:00.125, or seconds or milliseconds since \
+                     1970; other numbers need a column start_s, start_ms, start_us or start_ns"
+                )
+            })?;
+            match *unit.get_or_insert(own) == own {
+                true => Ok(time),
+                false => Err(format!("found the time {cell:?}, of another unit than those before it")),
+            }
+        }
+    }
 }
 
 impl Columns {
@@ -175,10 +211,13 @@ impl Columns {
         let sign = [',', ';', '|', '\t'].into_iter().max_by_key(|sign| header.matches(*sign).count()).unwrap_or(',');
         let plain = |name: &&str| name.to_ascii_lowercase().replace([' ', '-'], "_");
         let names: Vec<String> = cells(header, sign).iter().map(plain).collect();
-        let find = |known: &[&str]| -> Result<Option<usize>, String> {
-            let mut found = (0..names.len()).filter(|index| known.contains(&names[*index].as_str()));
+        let find = |known: &dyn Fn(&str) -> bool| -> Result<Option<usize>, String> {
+            let mut found = (0..names.len()).filter(|index| known(&names[*index]));
             let first = found.next();
             match (first, found.next()) {
+                (Some(first), Some(second)) if names[first] == names[second] => {
+                    Err(format!("the column `{}` is there twice", names[first]))
+                }
                 (Some(first), Some(second)) => {
                     Err(format!("`{}` and `{}` mean the same: leave one out", names[first], names[second]))
                 }
@@ -186,18 +225,21 @@ impl Columns {
             }
         };
         let shown: String = header.chars().take(60).collect();
-        let bytes = find(&SIZES)?.ok_or_else(|| {
+        let bytes = find(&|name| SIZES.contains(&name))?.ok_or_else(|| {
             format!(
                 "found {shown:?}, allowed are sizes one a line, a header with a column of bytes ({} …), or lines of \
                  `sflowtool -l`",
                 SIZES[..6].join(", ")
             )
         })?;
-        let simulated = STARTS.into_iter().find_map(|row| Some((find(&[row.0]).ok()??, Start::Simulated(row))));
-        let clock = find(&TIMES)?.map(|column| (column, Start::Clock));
-        if let (Some((first, _)), Some((second, _))) = (simulated, clock) {
-            return Err(format!("`{}` and `{}` mean the same: leave one out", names[first], names[second]));
-        }
+        let with_unit = |name: &str| WITH_UNIT.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit);
+        let is_time =
+            |name: &str| name == "start" || name == "start_ps" || with_unit(name).is_some() || TIMES.contains(&name);
+        let start = find(&is_time)?.map(|column| match names[column].as_str() {
+            "start" => (column, Start::Text),
+            "start_ps" => (column, Start::Unit(0)),
+            name => (column, with_unit(name).map_or(Start::Clock, Start::Unit)),
+        });
         if names.iter().any(|name| ["cdf", "percent", "probability"].contains(&name.as_str())) {
             return Err(format!(
                 "found {shown:?}, a table of sizes and probabilities: a workload's `sizes` takes it as it is"
@@ -205,7 +247,7 @@ impl Columns {
         }
         // Of two columns of hosts, as in our own lists of flows, the usual name has the host's.
         let host = |known: &[&str]| known.iter().find_map(|known| names.iter().position(|name| name == known));
-        Ok(Self { sign, bytes, start: simulated.or(clock), source: host(&SOURCES), destination: host(&DESTINATIONS) })
+        Ok(Self { sign, count: names.len(), bytes, start, source: host(&SOURCES), destination: host(&DESTINATIONS) })
     }
 }
 
@@ -238,6 +280,10 @@ pub fn read(input: impl BufRead) -> Result<FlowLog, TraceError> {
             let line = line.trim_start_matches('\u{feff}').trim().to_owned();
             (!line.is_empty() && !line.starts_with('#')).then_some(Ok((index + 1, line)))
         }
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            let message = "found bytes that are no text in UTF-8 (UTF-16, or binary?)".into();
+            Some(Err(TraceError { line: index + 1, message }))
+        }
         Err(error) => Some(Err(TraceError { line: index + 1, message: error.to_string() })),
     });
     let Some(first) = lines.next().transpose()? else {
@@ -254,7 +300,8 @@ pub fn read(input: impl BufRead) -> Result<FlowLog, TraceError> {
         }
     };
     if log.flows.is_empty() {
-        return Err(TraceError { line: 0, message: "found no flows of 1 byte or more".into() });
+        let message = "found no flows of 1 byte or more, only a header or empty ones";
+        return Err(TraceError { line: 0, message: message.into() });
     }
     Ok(log)
 }
@@ -279,7 +326,7 @@ impl Wrong {
     fn finish<T>(self, good: T) -> Result<T, TraceError> {
         let Some(mut error) = self.first else { return Ok(good) };
         if self.more > 0 {
-            error.message += &format!("; and {} lines more", self.more);
+            error.message += &format!("; and {} more", self.more);
         }
         Err(error)
     }
@@ -312,6 +359,7 @@ fn sizes(lines: impl Iterator<Item = Line>) -> Result<FlowLog, TraceError> {
 
 fn rows(columns: Columns, lines: impl Iterator<Item = Line>) -> Result<FlowLog, TraceError> {
     let (mut log, mut wrong, mut hosts, mut empty) = (FlowLog::default(), Wrong::default(), Hosts::default(), 0);
+    let mut unit = None;
     for line in lines {
         let (number, line) = line?;
         // nfdump's last lines.
@@ -319,31 +367,24 @@ fn rows(columns: Columns, lines: impl Iterator<Item = Line>) -> Result<FlowLog, 
             break;
         }
         let cells = cells(&line, columns.sign);
+        // Some end each line with a sign.
+        if cells.len() != columns.count && !(cells.len() == columns.count + 1 && cells.last() == Some(&"")) {
+            wrong.push(number, format!("found {} cells, the header has {}", cells.len(), columns.count));
+            continue;
+        }
         let cell = |column: usize| cells.get(column).copied().unwrap_or("");
         let Some(bytes) = bytes_of(cell(columns.bytes)) else {
-            wrong.push(number, format!("found bytes {:?}, allowed is a whole number or 64KB", cell(columns.bytes)));
+            let found = cell(columns.bytes);
+            wrong.push(number, format!("found bytes {found:?}, allowed is a whole number up to 2^53, or 64KB"));
             continue;
         };
-        let start_ns = match columns.start {
-            None => None,
-            Some((column, Start::Simulated(unit))) => match simulated(unit, cell(column)) {
-                Ok(time) => Some(time),
-                Err(message) => {
-                    wrong.push(number, message);
-                    continue;
-                }
-            },
-            Some((column, Start::Clock)) => match clock(cell(column)) {
-                Some(time) => Some(time),
-                None => {
-                    let found = cell(column);
-                    wrong.push(number, format!(
-                        "found the time {found:?}, allowed is such as 2026-11-29 12:00:00.125, or seconds or milliseconds since 1970; \
-                         other numbers need a column start_s, start_ms, start_us or start_ns"
-                    ));
-                    continue;
-                }
-            },
+        let start = columns.start.map(|(column, kind)| start_ns(kind, cell(column), &mut unit)).transpose();
+        let start_ns = match start {
+            Ok(start_ns) => start_ns,
+            Err(message) => {
+                wrong.push(number, message);
+                continue;
+            }
         };
         if bytes == 0 {
             empty += 1;
@@ -365,6 +406,12 @@ fn rows(columns: Columns, lines: impl Iterator<Item = Line>) -> Result<FlowLog, 
             log.notes.push(format!("no column of {what}"));
         }
     }
+    if matches!(columns.start, Some((_, Start::Clock))) {
+        log.notes.push(
+            "collectors count the headers of IP and TCP or UDP, some 40 B a packet; sizes of a workload are payload"
+                .into(),
+        );
+    }
     without_empty(empty, &mut log.notes);
     log.hosts = hosts.1;
     wrong.finish(log)
@@ -385,8 +432,9 @@ fn samples(lines: impl Iterator<Item = Line>) -> Result<FlowLog, TraceError> {
             continue;
         }
         let field = |index: usize| cells.get(index).and_then(|cell| cell.parse::<u64>().ok());
-        let (Some(size), Some(rate), FIELDS..) = (field(17), field(19), cells.len()) else {
-            wrong.push(number, format!("found {} fields, expected {FIELDS} with the packet's size and the rate of sampling at 18 and 20, as sflowtool -l prints them", cells.len()));
+        let rate = field(19).filter(|rate| (1..=MOST_SAMPLED).contains(rate));
+        let (Some(size), Some(rate), FIELDS..) = (field(17), rate, cells.len()) else {
+            wrong.push(number, format!("found {} fields, expected {FIELDS} with the packet's size and the rate of sampling, 1 to 2^24, at 18 and 20, as sflowtool -l prints them", cells.len()));
             continue;
         };
         let flow = [9, 10, 11, 14, 15].map(|index| cells[index]).join(",");
@@ -400,7 +448,7 @@ fn samples(lines: impl Iterator<Item = Line>) -> Result<FlowLog, TraceError> {
     }
     let flow = |(flow, seen): (&String, &BTreeMap<String, u64>)| {
         let (source, destination) = ends.get(flow).copied().unwrap_or_default();
-        let bytes = seen.values().copied().max().unwrap_or(0).clamp(1, LARGEST as u64);
+        let bytes = seen.values().copied().max().unwrap_or(0).clamp(1, LARGEST);
         LoggedFlow { bytes, start_ns: None, source, destination }
     };
     let flows = found.iter().map(flow).collect();
@@ -434,7 +482,7 @@ mod tests {
         assert!(found.notes.iter().any(|note| note.contains("1 flows of 0 B")));
         let error = refused("1500\nmany\nmore\n");
         assert_eq!(error.line, 2);
-        assert!(error.message.contains("and 1 lines more"), "{}", error.message);
+        assert!(error.message.contains("and 1 more"), "{}", error.message);
     }
 
     #[test]
@@ -452,7 +500,7 @@ mod tests {
             assert_eq!(all, [(1_500, Some(0), Some(1)), (64, Some(1), Some(2))], "{text}");
             let starts: Vec<i64> = found.flows.iter().filter_map(|flow| flow.start_ns).collect();
             assert_eq!(starts[1] - starts[0], 1_250_000_000, "{text}");
-            assert_eq!(found.notes, Vec::<String>::new());
+            assert!(found.notes.iter().all(|note| note.contains("collectors count")), "{:?}", found.notes);
         }
         let own = log("start_us,src,dst,size_bytes\n1.5,h0,h1,9\n");
         assert_eq!(own.flows[0].start_ns, Some(1_500));
@@ -465,6 +513,7 @@ mod tests {
         assert_eq!(nanoseconds("1.5e3", 1_000), Some(1_500_000));
         assert_eq!(["", "-1", "x", "99999999999999999999"].map(|cell| nanoseconds(cell, 1_000)), [None; 4]);
         assert_eq!(clock("2024-05-01T12:00:00.25+02:00"), clock("2024-05-01 10:00:00.250"));
+        assert_eq!(log("flowStartMilliseconds,bytes\n100000,9\n").flows[0].start_ns, Some(100_000_000_000));
         assert_eq!(clock("12.5"), None);
     }
 
@@ -495,9 +544,18 @@ mod tests {
         assert!(refused("packets\n1\n").message.contains("a column of bytes"));
         assert!(refused("bytes,octets\n1,2\n").message.contains("`bytes` and `octets` mean the same"));
         assert!(refused("start_s,ts,bytes\n1,2,3\n").message.contains("mean the same"));
+        assert!(refused("start_s,start_ms,bytes\n1,2,3\n").message.contains("mean the same"));
+        assert!(refused("bytes,bytes\n1,2\n").message.contains("is there twice"));
+        assert!(refused("ts,src,dst,bytes\n1714564800,a,b,\"1,500\"\n").message.contains("found bytes \"1,500\""));
+        assert_eq!(log("src,name,bytes,x\na,\"x,77\",5,6\n").flows[0].bytes, 5);
+        assert!(refused("src,bytes\na,5,6\n").message.contains("found 3 cells, the header has 2"));
+        assert!(refused("ts,bytes\n1714564800,1\n1714564800250,1\n").message.contains("of another unit"));
+        assert!(refused("start_ns,bytes\n-100,1\n").message.contains("not negative"));
+        assert!(refused("bytes\n9007199254740993\n").message.contains("up to 2^53"));
+        assert!(read(&[0xff, 0xfe, 0x31][..]).expect_err("refused").message.contains("UTF-8"));
         let error = refused("bytes,ts\n5,2024-05-01 12:00:00\n5,12.5\nx,2024-05-01 12:00:00\n");
         assert_eq!(error.line, 3);
-        assert!(error.message.contains("start_s") && error.message.contains("1 lines more"), "{}", error.message);
+        assert!(error.message.contains("start_s") && error.message.contains("and 1 more"), "{}", error.message);
         assert!(refused("bytes\n0\n").message.contains("no flows of 1 byte"));
     }
 }

@@ -55,7 +55,7 @@ impl Trim {
     pub fn header_limit(&self, full_frame: u64) -> Limit {
         self.header_queue.unwrap_or(Limit::Bytes(match self.queue {
             Limit::Packets(packets) => 2 * u64::from(packets) * full_frame,
-            Limit::Bytes(bytes) => 2 * bytes,
+            Limit::Bytes(bytes) => bytes.saturating_mul(2),
         }))
     }
 }
