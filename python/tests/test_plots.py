@@ -108,10 +108,69 @@ FIGURES = {
     "fct-tail": lambda r: plot.fct_cdf(r, class_="incast", complement=True),
     "fct-panels": lambda r: plot.fct_cdf(r, class_="incast", panels=True),
     "slowdown-by-size": lambda r: plot.slowdown_by_size(r, class_="web"),
+    "bars": lambda r: plot.bars(r, "rct_us.p50", class_="incast"),
+    "boxes": lambda r: plot.boxes(r, class_="web"),
     "queue": plot.queue,
     "heat-map": lambda r: plot.heat_map(r, scheme=r.schemes[-1]),
     "heat-map-rate": lambda r: plot.heat_map(r, of="rate"),
 }
+
+
+def test_figures_are_drawn_where_they_are_wanted(five, joining):
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(3, 3, figsize=(12, 10))
+    drawn = [
+        lambda ax: plot.fct_cdf(five, class_="incast", ax=ax),
+        lambda ax: plot.slowdown_by_size(five, ax=ax),
+        lambda ax: plot.bars(five, "fct_us.p99", class_="incast", ax=ax),
+        lambda ax: plot.boxes(five, of="fct", class_="incast", ax=ax),
+        lambda ax: plot.queue(five, ax=ax),
+        lambda ax: plot.heat_map(five, ax=ax),
+        lambda ax: plot.jain(joining, ax=ax),
+    ]
+    for ax, draw in zip(axes.flat, drawn, strict=False):
+        assert draw(ax) is figure
+        assert ax.has_data()
+    assert not figure.legends
+    figure, axes = pyplot.subplots(1, 5)
+    assert plot.rate(joining, ax=axes) is figure and plot.window(joining, ax=list(axes)) is figure
+    with pytest.raises(ValueError, match="ax: found 1, allowed is one for each of 5 schemes"):
+        plot.rate(joining, ax=axes[0])
+    with pytest.raises(ValueError, match="none with panels"):
+        plot.fct_cdf(five, panels=True, ax=axes[0])
+    pyplot.close("all")
+
+
+def test_a_heat_map_of_one_port_shows_it(tmp_path):
+    scenario = {**JOINING, "name": "one-port", "measure": {"ports": {"every": "20us", "which": ["s0->h4"]}}}
+    figure = plot.heat_map(incast.run(scenario, out=tmp_path, progress=False))
+    (mesh,) = figure.axes[0].collections
+    assert mesh.get_array().shape[0] == 1 and mesh.get_array().max() > 0
+    low, high = figure.axes[0].get_ylim()
+    assert high - low == 1
+    fits(figure)
+
+
+def test_bars_and_boxes_are_the_numbers_of_the_results(five):
+    figure = plot.bars(five, "fct_us.p99", class_="incast")
+    rows = {row["scheme"]: row for row in five.rows if row["seed"] == "all" and row["class"] == "incast"}
+    heights = [patch.get_height() for patch in figure.axes[0].patches]
+    assert heights == [rows[scheme]["fct_us"]["p99"] for scheme in five.schemes]
+    wide = figure.axes[0].get_title().count("beyond a factor of ten")
+    assert len(figure.axes[0].lines) + wide == len(five.schemes), "an interval each, or a word"
+    figure = plot.boxes(five, of="fct", class_="incast")
+    assert len(figure.axes[0].patches) == len(five.schemes)
+    for box in figure.axes[0].patches:
+        assert box.get_height() > 0
+    for wrong, message in [({"of": "size"}, "allowed are slowdown and fct"), ({"class_": "wbe"}, "wbe")]:
+        with pytest.raises((ValueError, KeyError), match=message):
+            plot.boxes(five, **wrong)
+    with pytest.raises(ValueError, match="class_: found 'wbe'"):
+        plot.bars(five, "fct_us.p99", class_="wbe")
 
 
 @pytest.mark.parametrize("name", FIGURES)

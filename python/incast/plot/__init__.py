@@ -8,9 +8,21 @@ others grey, or each has a panel of its own (``panels=True``).
 Flows that did not finish count: a distribution that does not reach 1 has them above its end.
 """
 
-from .axes import metric
-from .distributions import fct_cdf, slowdown_by_size
+from .axes import bars, metric
+from .distributions import boxes, fct_cdf, slowdown_by_size
 from .published import published
 from .series import heat_map, jain, queue, rate, window
 
-__all__ = ["fct_cdf", "heat_map", "jain", "metric", "published", "queue", "rate", "slowdown_by_size", "window"]
+__all__ = [
+    "bars",
+    "boxes",
+    "fct_cdf",
+    "heat_map",
+    "jain",
+    "metric",
+    "published",
+    "queue",
+    "rate",
+    "slowdown_by_size",
+    "window",
+]

@@ -113,6 +113,20 @@ def figure(panels: int = 1, *, columns: int | None = None, height: float | None 
     return made, axes[:panels]
 
 
+def panel(ax: Axes | None, *, height: float | None = None) -> tuple[Figure, Axes]:
+    """The axes to draw on and their figure: those that are given, or new ones.
+
+    Raises:
+        ValueError: they belong to no figure.
+    """
+    if ax is None:
+        made, (axis,) = figure(height=height)
+        return made, axis
+    if (of := ax.get_figure(root=True)) is None:
+        raise ValueError("ax: it belongs to no figure")
+    return of, ax
+
+
 def label(made: Figure, axes: Sequence[Axes], x: str, y: str) -> None:
     """Names the axes: of the figure, if there are several panels."""
     if len(axes) > 1:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._results import Results
-from ._style import figure, legend, looks, plain, style
+from ._style import legend, looks, panel, plain, style
 
 # Words for metrics on an axis, by what stands before the dot; and for what stands behind it.
 _WORDS = {
@@ -79,9 +79,7 @@ def metric(
     best = sorted(means, key=lambda scheme: means[scheme])
     its_looks = looks(results.schemes, highlight, best)
     with style():
-        made, drawn = _new() if ax is None else (ax.get_figure(root=True), ax)
-        if made is None:
-            raise ValueError("ax: it belongs to no figure")
+        made, drawn = panel(ax)
         for scheme, line in lines.items():
             look = its_looks[scheme]
             drawn.plot([x for x, _, _ in line], [y for _, y, _ in line], marker=".", markersize=4, **look.line(scheme))
@@ -108,9 +106,60 @@ def metric(
     return made
 
 
-def _new() -> tuple[Figure, Axes]:
-    made, (axis,) = figure()
-    return made, axis
+def bars(
+    results: Results,
+    metric: str,
+    *,
+    class_: str = "all",
+    point: Mapping[str, Any] | None = None,
+    highlight: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """A metric at one grid point: a bar for each scheme, with its 95% confidence interval over seeds.
+
+    A scheme whose value is unknown, as flows did not finish, has no bar. An interval beyond a factor of ten is not drawn, and
+    a title says so.
+
+    Args:
+        results: what to draw.
+        metric: as in claims and ``incast table``: ``"slowdown.p99"``.
+        class_: class of flows.
+        point: values of the axes of the grid; each that has several is to be given.
+        highlight: schemes in colour. Default: all, or the seven with the least value.
+        ax: where to draw. Default: a new figure.
+
+    Raises:
+        ValueError: there is no such metric, class or point, or more than one.
+    """
+    fixed = _fixed(results, "", point)
+    pooled = [row for row in results.rows if row["seed"] == "all" and row["class"] == class_]
+    if not pooled:
+        classes = dict.fromkeys(row["class"] for row in results.rows)
+        raise ValueError(f"class_: found {class_!r}, allowed are {', '.join(classes)}")
+    rows = {row["scheme"]: row for row in pooled if all(row["grid"][key] == value for key, value in fixed.items())}
+    values = {scheme: number for scheme, row in rows.items() if (number := _number(row, metric)) is not None}
+    if not values:
+        raise ValueError(f"{metric} of {class_} is unknown for every scheme: flows did not finish, or it was not measured")
+    its_looks = looks(list(rows), highlight, sorted(values, key=lambda scheme: values[scheme]))
+    with style():
+        made, axis = panel(ax, height=2.5)
+        shown = [f"{key} {value}" for key, value in fixed.items() if _varies(results, key)]
+        for place, scheme in enumerate(rows):
+            if (value := values.get(scheme)) is None:
+                continue
+            axis.bar(place, value, width=0.7, color=its_looks[scheme].colour)
+            if not (interval := rows[scheme]["ci95"].get(metric)):
+                continue
+            if interval[0] < value / 10 or interval[1] > value * 10:
+                shown.append(f"{scheme}: interval beyond a factor of ten")
+            else:
+                axis.plot([place, place], interval, color="k", linewidth=0.8)
+        axis.set_xticks(range(len(rows)), list(rows), rotation=45, ha="right")
+        # Two lines: names below the axis leave it less height.
+        axis.set_ylabel(_label(metric, class_).replace(": ", ":\n", 1), fontsize=7)
+        if shown:
+            axis.set_title("\n".join(shown), fontsize=7)
+    return made
 
 
 def _axis(results: Results, over: str) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._results import Results
 from . import _data
-from ._style import figure, label, legend, looks, plain, style
+from ._style import figure, label, legend, looks, panel, plain, style
 
 
 def _best(schemes: Sequence[str], tails: Mapping[str, float]) -> list[str]:
@@ -25,6 +26,7 @@ def fct_cdf(
     complement: bool = False,
     highlight: Sequence[str] | None = None,
     panels: bool = False,
+    ax: Axes | None = None,
 ) -> Figure:
     """Distribution of flow completion times, a line for each scheme.
 
@@ -35,7 +37,13 @@ def fct_cdf(
         complement: the part of flows that takes longer, on a logarithmic axis, which shows the tail.
         highlight: schemes in colour. Default: all, or the seven with the least 99th percentile.
         panels: a panel for each scheme, the others grey behind it.
+        ax: where to draw, without a legend. Default: a new figure with one.
+
+    Raises:
+        ValueError: both ``panels`` and ``ax`` are given.
     """
+    if panels and ax is not None:
+        raise ValueError("ax: found one, allowed is none with panels")
     data = _data.flows(results, class_, point)
     times = {scheme: np.sort(data.fct[data.scheme.are(scheme)]) for scheme in results.schemes}
     times = {scheme: its for scheme, its in times.items() if len(its)}
@@ -43,22 +51,26 @@ def fct_cdf(
     best = _best(schemes, {scheme: its[int(0.99 * (len(its) - 1))] for scheme, its in times.items()})
     its_looks = looks(schemes, highlight, best)
     with style():
-        made, axes = figure(len(times) if panels else 1)
-        for panel, axis in zip(times if panels else [None], axes, strict=False):
+        if panels:
+            made, axes = figure(len(times))
+        else:
+            made, axis = panel(ax)
+            axes = [axis]
+        for alone, axis in zip(times if panels else [None], axes, strict=False):
             for scheme, its in times.items():
                 part = np.arange(1, len(its) + 1) / len(its)
-                its_look = looks(schemes, [panel], best)[scheme] if panel else its_looks[scheme]
+                its_look = looks(schemes, [alone], best)[scheme] if alone else its_looks[scheme]
                 finite = np.isfinite(its)
                 drawn = 1 - part + 1 / len(its) if complement else part
                 axis.step(its[finite], drawn[finite], where="pre" if complement else "post", **its_look.line(scheme))
-            if panel:
-                axis.set_title(panel)
+            if alone:
+                axis.set_title(alone)
             axis.set_xscale("log")
             if complement:
                 axis.set_yscale("log")
             plain(axis.xaxis)
         label(made, axes, "flow completion time (µs)", "part that takes longer" if complement else "part of flows")
-        if not panels:
+        if not panels and ax is None:
             legend(made, axes, its_looks)
     return made
 
@@ -71,6 +83,7 @@ def slowdown_by_size(
     point: Mapping[str, Any] | None = None,
     bins: int = 10,
     highlight: Sequence[str] | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Slowdown against flow size: completion time over that of the flow alone in an idle fabric.
 
@@ -84,6 +97,7 @@ def slowdown_by_size(
         point: grid point. Default: the first.
         bins: how many there are at most.
         highlight: schemes in colour. Default: all, or the seven with the least percentile over all sizes.
+        ax: where to draw, without a legend. Default: a new figure with one.
     """
     if not 0 < percentile <= 100:
         raise ValueError(f"percentile: found {percentile}, allowed is above 0 to 100")
@@ -100,7 +114,7 @@ def slowdown_by_size(
     best = _best(names, {scheme: tail(slowdown[rows]) for scheme, rows in schemes.items()})
     its_looks = looks(names, highlight, best)
     with style():
-        made, (axis,) = figure()
+        made, axis = panel(ax)
         for scheme, rows in schemes.items():
             tails = np.array([tail(slowdown[rows & (of == place)]) for place in range(len(uppers))])
             tails[np.isinf(tails)] = np.nan
@@ -110,7 +124,67 @@ def slowdown_by_size(
         axis.set_xlabel("flow size up to")
         axis.set_ylabel(f"slowdown (p{percentile:g})")
         plain(axis.yaxis)
-        legend(made, [axis], its_looks)
+        if ax is None:
+            legend(made, [axis], its_looks)
+    return made
+
+
+def boxes(
+    results: Results,
+    *,
+    of: str = "slowdown",
+    class_: str = "all",
+    point: Mapping[str, Any] | None = None,
+    highlight: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """A box for each scheme: the median and the quartiles of its flows, with whiskers to the 1st and 99th percentile.
+
+    Flows that did not finish count as longer than all others: what of a box lies among them is left out, and a title says so.
+
+    Args:
+        results: what to draw.
+        of: ``"slowdown"``, or ``"fct"``, completion times in microseconds.
+        class_: class of flows.
+        point: grid point. Default: the first.
+        highlight: schemes in colour. Default: all, or the seven with the least 99th percentile.
+        ax: where to draw. Default: a new figure.
+    """
+    if of not in ("slowdown", "fct"):
+        raise ValueError(f"of: found {of!r}, allowed are slowdown and fct")
+    data = _data.flows(results, class_, point)
+    names = results.at(point)[0].schemes
+    values = data.slowdown if of == "slowdown" else data.fct
+    known = ~np.isnan(values)
+    parts = (0.01, 0.25, 0.5, 0.75, 0.99)
+    found = {}
+    for scheme in names:
+        its = values[known & data.scheme.are(scheme)]
+        if len(its):
+            # Order statistics: one of two neighbours may be infinite.
+            found[scheme] = np.quantile(its, parts, method="inverted_cdf")
+    best = _best(names, {scheme: numbers[-1] for scheme, numbers in found.items()})
+    its_looks = looks(names, highlight, best)
+    with style():
+        made, axis = panel(ax)
+        open_ended = False
+        for place, (scheme, numbers) in enumerate(found.items()):
+            its_look = its_looks[scheme]
+            open_ended |= bool(np.isinf(numbers).any())
+            low, first, median, third, high = numbers
+            ends = [end for end in (low, high) if np.isfinite(end)]
+            if len(ends) == 2:
+                axis.plot([place, place], ends, color=its_look.colour, linewidth=0.8)
+            if np.isfinite(third):
+                axis.bar(place, third - first, bottom=first, width=0.6, color="none", edgecolor=its_look.colour)
+            if np.isfinite(median):
+                axis.plot([place - 0.3, place + 0.3], [median, median], color=its_look.colour, linewidth=1.2)
+        axis.set_xticks(range(len(found)), list(found), rotation=45, ha="right")
+        axis.set_yscale("log")
+        plain(axis.yaxis)
+        axis.set_ylabel("slowdown" if of == "slowdown" else "flow completion time (µs)")
+        if open_ended:
+            axis.set_title("what is missing: flows did not finish", fontsize=7)
     return made
 
 

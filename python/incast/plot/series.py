@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._results import Results, Table
 from . import _data
-from ._style import COLOURS, DASHES, figure, label, legend, looks, style
+from ._style import COLOURS, DASHES, figure, label, legend, looks, panel, style
 
 
 def _seed(results: Results, seed: int | None) -> int:
@@ -35,6 +36,7 @@ def queue(
     point: Mapping[str, Any] | None = None,
     seed: int | None = None,
     highlight: Sequence[str] | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Bytes in a port's queues over time, a line for each scheme.
 
@@ -44,6 +46,7 @@ def queue(
         point: grid point. Default: the first.
         seed: the run shown. Default: the first seed.
         highlight: schemes in colour. Default: all, or the seven with the least mean.
+        ax: where to draw, without a legend. Default: a new figure with one.
     """
     results, its_point = results.at(point)
     table = results.ports
@@ -62,25 +65,26 @@ def queue(
     means = {name: values.mean() if len(values) else np.inf for name, (_, values) in series.items()}
     its_looks = looks(results.schemes, highlight, sorted(means, key=lambda name: means[name]))
     with style():
-        made, (axis,) = figure()
+        made, axis = panel(ax)
         for name, (times, values) in series.items():
             axis.plot(times, values, **its_looks[name].line(name))
         axis.set_xlabel("time (ms)")
         # The port's name may be longer than the axis is high.
         axis.set_title(shown)
         axis.set_ylabel("queue (KB)")
-        legend(made, [axis], its_looks)
+        if ax is None:
+            legend(made, [axis], its_looks)
     return made
 
 
-def _by_flow(results: Results, column: str, scale: float, what: str, point, seed, most: int, logarithmic=False) -> Figure:
+def _by_flow(results: Results, column: str, scale: float, what: str, point, seed, most: int, ax, logarithmic=False) -> Figure:
     results, its_point = results.at(point)
     table = results.rates
     rows = _rows(results, table, its_point, seed)
     scheme, flow = _data.texts(table, "scheme"), _data.whole(table, "flow")
     time, value = _data.number(table, "time_ps") / 1e9, _data.number(table, column) / scale
     with style():
-        made, axes = figure(len(results.schemes))
+        made, axes = _panels(results, ax)
         for name, axis in zip(results.schemes, axes, strict=True):
             its = rows & scheme.are(name)
             flows = np.unique(flow[its])
@@ -95,8 +99,23 @@ def _by_flow(results: Results, column: str, scale: float, what: str, point, seed
             axes[0].set_yscale("log")
         else:
             axes[0].set_ylim(bottom=0)
-        label(made, axes, "time (ms)", what)
+        if ax is None:
+            label(made, axes, "time (ms)", what)
+        else:
+            for axis in axes:
+                axis.set_xlabel("time (ms)")
+                axis.set_ylabel(what)
     return made
+
+
+def _panels(results: Results, ax: Axes | Sequence[Axes] | None) -> tuple[Figure, list[Axes]]:
+    """Axes for each scheme: new ones, or those that are given."""
+    if ax is None:
+        return figure(len(results.schemes))
+    given = [ax] if isinstance(ax, Axes) else list(np.ravel(np.asarray(ax, dtype=object)))
+    if len(given) != len(results.schemes):
+        raise ValueError(f"ax: found {len(given)}, allowed is one for each of {len(results.schemes)} schemes")
+    return panel(given[0])[0], given
 
 
 def rate(
@@ -106,6 +125,7 @@ def rate(
     point: Mapping[str, Any] | None = None,
     seed: int | None = None,
     most: int = 21,
+    ax: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
     """Rates of flows over time, a panel for each scheme.
 
@@ -115,16 +135,22 @@ def rate(
         point: grid point. Default: the first.
         seed: the run shown. Default: the first seed.
         most: so many flows are drawn, those with the least ids.
+        ax: where to draw, one for each scheme. Default: a new figure.
     """
     column = "assigned_bps" if assigned else "measured_bps"
-    return _by_flow(results, column, 1e9, "rate (Gbit/s)", point, seed, most)
+    return _by_flow(results, column, 1e9, "rate (Gbit/s)", point, seed, most, ax)
 
 
 def window(
-    results: Results, *, point: Mapping[str, Any] | None = None, seed: int | None = None, most: int = 21
+    results: Results,
+    *,
+    point: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    most: int = 21,
+    ax: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
     """Windows of flows over time, a panel for each scheme. Arguments as for ``rate``."""
-    return _by_flow(results, "window_bytes", 1e3, "window (KB)", point, seed, most, logarithmic=True)
+    return _by_flow(results, "window_bytes", 1e3, "window (KB)", point, seed, most, ax, logarithmic=True)
 
 
 def jain(
@@ -133,6 +159,7 @@ def jain(
     point: Mapping[str, Any] | None = None,
     seed: int | None = None,
     highlight: Sequence[str] | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Jain's fairness index of the rates measured at each sample: (Σ x)² / (n Σ x²). 1 is fair, 1/n is one flow alone.
 
@@ -141,6 +168,7 @@ def jain(
         point: grid point. Default: the first.
         seed: the run shown. Default: the first seed.
         highlight: schemes in colour. Default: all, or the seven with the highest mean.
+        ax: where to draw, without a legend. Default: a new figure with one.
     """
     results, its_point = results.at(point)
     table = results.rates
@@ -157,13 +185,14 @@ def jain(
     means = {name: values.mean() if len(values) else 0.0 for name, (_, values) in series.items()}
     its_looks = looks(results.schemes, highlight, sorted(means, key=lambda name: -means[name]))
     with style():
-        made, (axis,) = figure()
+        made, axis = panel(ax)
         for name, (times, values) in series.items():
             axis.plot(times, values, **its_looks[name].line(name))
         axis.set_ylim(0, 1.05)
         axis.set_xlabel("time (ms)")
         axis.set_ylabel("Jain's index")
-        legend(made, [axis], its_looks)
+        if ax is None:
+            legend(made, [axis], its_looks)
     return made
 
 
@@ -175,6 +204,7 @@ def heat_map(
     point: Mapping[str, Any] | None = None,
     seed: int | None = None,
     most: int = 60,
+    ax: Axes | None = None,
 ) -> Figure:
     """The fabric over time: a row for each port, in the order of their names, a column for each sample.
 
@@ -185,6 +215,7 @@ def heat_map(
         point: grid point. Default: the first.
         seed: the run shown. Default: the first seed.
         most: so many ports are drawn, those with the largest values.
+        ax: where to draw; the bar of colours takes a part of it. Default: a new figure.
     """
     results, its_point = results.at(point)
     scheme = scheme or results.schemes[0]
@@ -208,8 +239,9 @@ def heat_map(
     largest = np.argsort(-shown.max(axis=1, initial=0), kind="stable")[:most]
     order = sorted(largest, key=lambda place: _natural(ports.distinct[place]))
     with style():
-        made, (axis,) = figure(height=max(2.2, 0.09 * len(order) + 0.9))
-        picture = axis.pcolormesh(times, range(len(order)), shown[order], cmap="cividis", shading="nearest", rasterized=True)
+        made, axis = panel(ax, height=max(2.2, 0.09 * len(order) + 0.9))
+        edges = _edges(times), np.arange(len(order) + 1) - 0.5
+        picture = axis.pcolormesh(*edges, shown[order], cmap="cividis", shading="flat", rasterized=True)
         step = max(1, len(order) // 30)
         axis.set_yticks(range(0, len(order), step), [ports.distinct[place] for place in order[::step]])
         axis.tick_params(axis="y", labelsize=5)
@@ -218,6 +250,14 @@ def heat_map(
         axis.set_title(f"{scheme}{f', {most} of {len(ports.distinct)} ports' if len(ports.distinct) > most else ''}")
         made.colorbar(picture, ax=axis, label="queue (KB)" if of == "queue" else "rate (Gbit/s)")
     return made
+
+
+def _edges(centres: Any) -> Any:
+    """Edges of cells around these centres, which rise; of one centre a cell of width 1."""
+    if len(centres) < 2:
+        return np.array([centres[0] - 0.5, centres[0] + 0.5])
+    between = (centres[1:] + centres[:-1]) / 2
+    return np.concatenate([[2 * centres[0] - between[0]], between, [2 * centres[-1] - between[-1]]])
 
 
 def _natural(name: str) -> list:
