@@ -107,12 +107,13 @@ def test_a_point_that_fails_is_named_and_the_others_stay(small):
     assert swept.points == [{"duration": "100us"}] and len(swept.flows) > 0
 
 
-# The second is still making its flows by then, which does not hear of it.
-@pytest.mark.parametrize("duration", ["10s", "30s"])
-def test_an_interrupt_keeps_what_is_done(duration, tmp_path):
+# The second is still making its flows by then, which does not notice; of more flows it would need more memory than others
+# on the machine may leave.
+@pytest.mark.parametrize(("duration", "after"), [("10s", 2.5), ("12s", 1.2)])
+def test_an_interrupt_keeps_what_is_done(duration, after, tmp_path):
     code = f"""
 import os, signal, threading, time, incast
-threading.Timer(2.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+threading.Timer({after}, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 started = time.monotonic()
 try:
     incast.sweep({ENDLESS!r}, {{"duration": ["100us", {duration!r}]}}, out={str(tmp_path)!r}, only={{"scheme": "dctcp"}}, progress=False)
@@ -120,5 +121,5 @@ except KeyboardInterrupt:
     print(time.monotonic() - started)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert 2.4 < float(done.stdout) < 3.5 + SLACK
+    assert after - 0.1 < float(done.stdout) < after + 1 + SLACK, done.stderr
     assert len(list(tmp_path.glob("*/*/run.json"))) == 1 and not list(tmp_path.glob("*/*.tmp"))
