@@ -33,7 +33,7 @@ LEFT, WIDTH, GAP, ROW, TOP = 130, 270, 24, 17, 62
 
 
 def tables():
-    """{scheme: (value, half interval)} of COLUMN, one for each panel."""
+    """{scheme: (value, interval, text)} of COLUMN, one for each panel."""
     text = (DOCS / "comparison.md").read_text()
     body = text.split(TABLE)[1].split("<!-- end of table")[0]
     found = []
@@ -43,10 +43,23 @@ def tables():
             column = [cell.strip(" |") for cell in cells].index(COLUMN)
             found.append({})
         elif found and len(cells) > 1 and not line.startswith("|--"):
-            value, half = cells[column].split(" ±")
-            found[-1][cells[0]] = (value, half.strip(" |"))
+            found[-1][cells[0]] = cell(cells[column].strip(" |"))
     assert len(found) == len(PANELS), f"{len(found)} tables"
     return found
+
+
+def cell(text):
+    """`104 ±15`, `104 [89.9, 121]` or `104 ±?`, whose interval is not drawn; `!` is no part of it."""
+    value, spread = text.rstrip("!").split(" ", 1)
+    number = float(value)
+    if spread.startswith("["):
+        low, high = (float(end) for end in spread.strip("[]").split(", "))
+    elif spread == "±?":
+        low = high = number
+    else:
+        half = float(spread.removeprefix("±"))
+        low, high = number - half, number + half
+    return number, (low, high), text
 
 
 def main():
@@ -88,12 +101,12 @@ def main():
             middle = y - ROW / 2
             out.append(f'<text x="{LEFT - 8}" y="{y - 4}" text-anchor="end">{scheme}</text>')
             for panel, table in enumerate(data):
-                value, half = table[scheme]
-                ends = [position(panel, float(value) + sign * float(half.rstrip("!"))) for sign in (-1, 1)]
-                x = position(panel, float(value))
+                value, interval, text = table[scheme]
+                ends = [position(panel, end) for end in interval]
+                x = position(panel, value)
                 out.append(f'<path d="M{ends[0]:.1f} {middle}H{ends[1]:.1f}" stroke="{colour}" stroke-width="2"/>')
                 out.append(f'<circle cx="{x:.1f}" cy="{middle}" r="3.5" fill="{colour}">'
-                           f"<title>{scheme}: {value} ±{half}</title></circle>")
+                           f"<title>{scheme}: {text}</title></circle>")
     out.append(f'<text x="10" y="{height - 8}" fill="#555">incast reproduce all/leaf-spine-100g; '
                "every scheme with its defaults. All rows: docs/comparison.md</text>")
     out.append("</svg>")
