@@ -1,10 +1,7 @@
 //! What can be typed.
 
-use crate::clock_sync;
-use clap::{
-    ArgGroup, Args, Parser, Subcommand, ValueEnum,
-    builder::{PathBufValueParser, TypedValueParser},
-};
+use crate::{clock_sync, output::local, workload};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use incast_interop::device::ports::Class;
 use incast_lab::{
     results::{compact::parse_column, record::TABLES},
@@ -58,7 +55,7 @@ pub enum Command {
     /// List the flows of a scenario's workloads as CSV, without simulating them
     Flows(Flows),
     /// Make a workload's description of sizes or of a log of flows
-    Workload(Workload),
+    Workload(workload::Arguments),
     /// Fit a law's table to measurements
     Calibrate(Calibrate),
     /// Make a scenario of another simulator's input files
@@ -287,17 +284,6 @@ pub struct Gather {
     /// Print every number in one table, however wide, and all published numbers
     #[arg(long)]
     pub wide: bool,
-}
-
-/// A path on this machine.
-fn local() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().try_map(|path| match path.to_string_lossy().split_once("://") {
-        Some((scheme, _)) if scheme.chars().all(|c| c.is_ascii_alphanumeric()) && !scheme.is_empty() => Err(format!(
-            "a URL; the Python package writes there: incast.run(\"SCENARIO.toml\", out=\"{}\")",
-            path.display()
-        )),
-        _ => Ok(path),
-    })
 }
 
 /// How to run, and what to do with results that are there already.
@@ -639,39 +625,6 @@ pub enum Imported {
     Htsim(ImportHtsim),
     /// SONiC's config_db.json: the [switch] table of a scenario
     Sonic(ImportSonic),
-}
-
-/// Arguments of `workload`.
-#[derive(Debug, Args)]
-pub struct Workload {
-    /// What to do.
-    #[command(subcommand)]
-    pub what: OfWorkload,
-}
-
-/// What can be done.
-#[derive(Debug, Subcommand)]
-pub enum OfWorkload {
-    /// Sizes, load of hosts and burstiness of a log of flows
-    Fit(Fit),
-}
-
-/// Arguments of `workload fit`.
-#[derive(Debug, Args)]
-pub struct Fit {
-    /// Sizes one a line, a CSV with a column of bytes, NetFlow as nfdump -o csv or rwcut print it, or sFlow as sflowtool
-    /// -l does; `-` is standard input
-    #[arg(value_name = "FILE")]
-    pub log: PathBuf,
-    /// Rate of hosts' links, for their load
-    #[arg(long, value_name = "RATE")]
-    pub rate: Option<Rate>,
-    /// Write the table of sizes to this file [default: stdout]
-    #[arg(long, value_name = "SIZES.csv", value_parser = local())]
-    pub out: Option<PathBuf>,
-    /// Print everything as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Arguments of `import sonic`.

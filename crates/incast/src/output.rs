@@ -1,9 +1,10 @@
 //! Data on stdout, messages on stderr. A reader that has seen enough (`| head`) is not an error.
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::{
     fmt::Display,
     io::{self, ErrorKind, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// Prints data. After the reader has closed the pipe, it is discarded.
@@ -35,6 +36,17 @@ pub fn message(text: &str) {
 /// Prints what went wrong, one thing on each line.
 pub fn error(error: &dyn Display) {
     error.to_string().lines().for_each(|line| message(&format!("error: {line}")));
+}
+
+/// Reads the path of an output: one on this machine.
+pub fn local() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.to_string_lossy().split_once("://") {
+        Some((scheme, _)) if scheme.chars().all(|c| c.is_ascii_alphanumeric()) && !scheme.is_empty() => Err(format!(
+            "a URL; the Python package writes there: incast.run(\"SCENARIO.toml\", out=\"{}\")",
+            path.display()
+        )),
+        _ => Ok(path),
+    })
 }
 
 /// Refuses a file that cannot be written before any work is done for it.

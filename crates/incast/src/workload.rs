@@ -1,6 +1,10 @@
 //! `incast workload fit`: a workload from sizes or a log of flows.
 
-use crate::{End, arguments, output};
+use crate::{
+    End,
+    output::{self, local},
+};
+use clap::{Args, Subcommand};
 use incast_lab::{
     atomic,
     text::{bytes, grouped, significant},
@@ -17,9 +21,42 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// Arguments of `workload`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub what: OfWorkload,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub enum OfWorkload {
+    /// Sizes, load of hosts and burstiness of a log of flows
+    Fit(FitArguments),
+}
+
+/// Arguments of `workload fit`.
+#[derive(Debug, Args)]
+pub struct FitArguments {
+    /// Sizes one a line, a CSV with a column of bytes, NetFlow as nfdump -o csv or rwcut print it, or sFlow as sflowtool
+    /// -l does; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub log: PathBuf,
+    /// Rate of hosts' links, for their load
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Rate>,
+    /// Write the table of sizes to this file [default: stdout]
+    #[arg(long, value_name = "SIZES.csv", value_parser = local())]
+    pub out: Option<PathBuf>,
+    /// Print everything as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Runs the command.
-pub fn workload(arguments: &arguments::Workload) -> End {
-    let arguments::OfWorkload::Fit(arguments) = &arguments.what;
+pub fn workload(arguments: &Arguments) -> End {
+    let OfWorkload::Fit(arguments) = &arguments.what;
     if let Some(path) = &arguments.out
         && let Err(message) = output::check_file(path)
     {
@@ -96,7 +133,7 @@ fn describe(fit: &Fit, rate: Option<Rate>, out: Option<&Path>) -> Vec<String> {
         bytes(sizes.p90),
         bytes(sizes.p99),
         bytes(sizes.max),
-        percent(sizes.largest_percent_of_flows)
+        percent(sizes.share_of_largest_percent)
     )];
     if let Some(hosts) = &fit.hosts {
         let mean =

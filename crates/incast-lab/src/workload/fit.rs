@@ -48,7 +48,7 @@ pub struct Sizes {
     /// The largest.
     pub max: u64,
     /// Part of all bytes that the largest 1% of the flows have.
-    pub largest_percent_of_flows: f64,
+    pub share_of_largest_percent: f64,
     /// Mean of the table.
     pub table_mean: f64,
     /// The cumulative distribution, to be read with straight lines between the points: bytes and probability.
@@ -60,7 +60,7 @@ pub struct Sizes {
 pub struct Hosts {
     /// Hosts that send or receive.
     pub count: usize,
-    /// Those that send, and that receive.
+    /// Those that send.
     pub senders: usize,
     /// Those that receive.
     pub receivers: usize,
@@ -70,7 +70,7 @@ pub struct Hosts {
     pub busiest_sender: (String, f64),
     /// The host that receives most.
     pub busiest_receiver: (String, f64),
-    /// That as a part of the rate of its link, where it is given.
+    /// The mean rate as a part of that of a link, where that is given.
     pub load: Option<f64>,
 }
 
@@ -161,7 +161,7 @@ impl Sizes {
             p90: at(0.9),
             p99: at(0.99),
             max: at(1.0),
-            largest_percent_of_flows: largest / all,
+            share_of_largest_percent: largest / all,
             table_mean: first + lines.sum::<f64>(),
             table,
         }

@@ -145,6 +145,7 @@ fn cells(line: &str, sign: char) -> Vec<&str> {
 }
 
 fn bytes_of(cell: &str) -> Option<u64> {
+    let cell = cell.trim();
     let real = || cell.parse::<f64>().ok().filter(|it| it.fract() == 0.0 && (0.0..=LARGEST as f64).contains(it));
     let whole = cell.parse::<u64>().ok().or_else(|| real().map(|it| it as u64));
     whole.or_else(|| cell.parse::<Bytes>().ok().map(Bytes::get)).filter(|bytes| *bytes <= LARGEST)
@@ -277,8 +278,9 @@ impl Hosts {
 pub fn read(input: impl BufRead) -> Result<FlowLog, TraceError> {
     let mut lines = input.lines().enumerate().filter_map(|(index, line)| match line {
         Ok(line) => {
-            let line = line.trim_start_matches('\u{feff}').trim().to_owned();
-            (!line.is_empty() && !line.starts_with('#')).then_some(Ok((index + 1, line)))
+            // A tab may stand for an empty cell.
+            let line = line.trim_start_matches('\u{feff}').trim_matches([' ', '\r']).to_owned();
+            (!line.trim().is_empty() && !line.starts_with('#')).then_some(Ok((index + 1, line)))
         }
         Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
             let message = "found bytes that are no text in UTF-8 (UTF-16, or binary?)".into();
@@ -547,6 +549,8 @@ mod tests {
         assert!(refused("start_s,start_ms,bytes\n1,2,3\n").message.contains("mean the same"));
         assert!(refused("bytes,bytes\n1,2\n").message.contains("is there twice"));
         assert!(refused("ts,src,dst,bytes\n1714564800,a,b,\"1,500\"\n").message.contains("found bytes \"1,500\""));
+        assert_eq!(log("dst\tbytes\tsrc\n\t5\t\n").flows[0].bytes, 5, "empty cells at both ends");
+        assert_eq!(log("1500\t\r\n").flows[0].bytes, 1_500);
         assert_eq!(log("src,name,bytes,x\na,\"x,77\",5,6\n").flows[0].bytes, 5);
         assert!(refused("src,bytes\na,5,6\n").message.contains("found 3 cells, the header has 2"));
         assert!(refused("ts,bytes\n1714564800,1\n1714564800250,1\n").message.contains("of another unit"));
