@@ -163,6 +163,8 @@ pub struct Verdict {
     pub notify: Option<Cnp>,
     /// Where it goes (only when it enters a queue).
     pub forward: Forward,
+    /// The rate in Mbit/s that the port writes into data packets from now on, in place of its own (only when it leaves).
+    pub advertise: Option<u32>,
 }
 
 /// Where a packet goes that is about to enter a queue.
@@ -181,7 +183,10 @@ impl Verdict {
     /// The packet is forwarded as routed, unchanged.
     #[inline]
     pub fn is_nothing(&self) -> bool {
-        self.mark == Codepoint::None && self.notify.is_none() && self.forward == Forward::Routed
+        self.mark == Codepoint::None
+            && self.notify.is_none()
+            && self.forward == Forward::Routed
+            && self.advertise.is_none()
     }
 }
 

@@ -21,6 +21,7 @@ macro_rules! algorithms {
                 dcqcn::Dcqcn,
                 hpcc::Hpcc,
                 ibcc::Ibcc,
+                rcp::Rcp,
                 constant_rate::ConstantRate,
             }
             receiver_driven {
@@ -36,6 +37,7 @@ macro_rules! algorithms {
                 iofd::Iofd,
                 mercury::Mercury,
                 pacc::Pacc,
+                rcp::Rcp,
                 tcd::Tcd,
             }
             underlay {

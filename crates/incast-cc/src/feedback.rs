@@ -70,7 +70,7 @@ pub struct HopTelemetry {
     pub sent_bytes: u64,
     /// Bytes left in the port's queues after this packet was taken.
     pub queue_bytes: u32,
-    /// The port's rate in Mbit/s.
+    /// The port's rate in Mbit/s, or that which its agent advertises.
     pub rate_mbps: u32,
 }
 

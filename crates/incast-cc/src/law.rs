@@ -105,6 +105,8 @@ pub struct Requirements {
     pub trimming: bool,
     /// Switches record their queues in packets.
     pub telemetry: bool,
+    /// Switches have this agent.
+    pub agent: Option<&'static str>,
     /// Packets of a flow arrive in their order, for this reason; hosts that go back N need it, too.
     pub order: Option<&'static str>,
     /// A buffer that is full pushes back, for this reason, or hosts are set as it says.
@@ -117,7 +119,8 @@ impl Requirements {
     /// Those that follow from what a law's packets are.
     pub const fn of(info: &LawInfo, transport: &Transport) -> Self {
         let (marks, trimming) = (transport.ecn_capable, transport.trimmable);
-        Self { marks, trimming, telemetry: info.telemetry(), order: None, backpressure: None, published_with: None }
+        let telemetry = info.telemetry();
+        Self { marks, trimming, telemetry, agent: None, order: None, backpressure: None, published_with: None }
     }
 }
 

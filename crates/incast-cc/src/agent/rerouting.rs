@@ -52,6 +52,16 @@ pub enum Action {
         /// The number of the marker.
         name: u64,
     },
+    /// Send the switch before this one, at an ingress port, a Congestion Isolation Message (IEEE 802.1Qcz): its agent's
+    /// [`Rerouting::on_isolation`] is called.
+    Isolate {
+        /// The ingress port.
+        ingress: u16,
+        /// Sending host of the flow.
+        source: u32,
+        /// Its number there.
+        sequence: u32,
+    },
     /// Forward the packets that are held in a place, in order.
     Release {
         /// The place.
@@ -87,6 +97,8 @@ pub trait ReroutingView {
 pub trait Rerouting {
     /// A marker of this agent was answered.
     fn on_answer(&mut self, now: Time, name: u64);
+    /// The next switch at a port says that a flow which leaves by it stands in a long queue there.
+    fn on_isolation(&mut self, _now: Time, _port: u16, _source: u32, _sequence: u32) {}
     /// Routes have changed, with links that went down or came up.
     fn on_routes(&mut self, switch: &impl SwitchView);
     /// The next action. Called until there is none, after each packet that enters, answer, timer and change of routes.

@@ -184,6 +184,13 @@ macro_rules! agent_types {
                     $($(#[$attr])* Self::$agent(agent) => agent.rerouting().into_iter().for_each(|rerouting| rerouting.on_answer(now, name)),)*
                 }
             }
+            /// See [`Rerouting::on_isolation`].
+            pub fn on_isolation(&mut self, now: Time, port: u16, source: u32, sequence: u32) {
+                match self {
+                    Self::None => {},
+                    $($(#[$attr])* Self::$agent(agent) => agent.rerouting().into_iter().for_each(|rerouting| rerouting.on_isolation(now, port, source, sequence)),)*
+                }
+            }
             /// See [`Rerouting::on_routes`].
             pub fn on_routes(&mut self, switch: &impl SwitchView) {
                 match self {

@@ -46,7 +46,9 @@ pub fn render(traced: &Traced, width: usize) -> String {
     if traced.flow.is_none() {
         // Frames of flow control belong to no flow.
         let packets = traced.outcome.packets.iter().map(|record| &record.packet);
-        let belongs = |packet: &&PacketFacts| !matches!(packet.kind, Kind::Pause | Kind::FlowControl | Kind::MarkerAck);
+        let belongs = |packet: &&PacketFacts| {
+            !matches!(packet.kind, Kind::Pause | Kind::FlowControl | Kind::MarkerAck | Kind::Isolation)
+        };
         let flows: BTreeSet<_> = packets.filter(belongs).map(PacketFacts::flow).collect();
         let _ = writeln!(text, "packets of {} flows", flows.len());
     }

@@ -340,8 +340,8 @@ fn invariant_crc(frame: &mut Vec<u8>, ip: usize, udp: usize) {
 }
 
 /// A notification (1), credit (2), flow given up (3), trimmed header (4), one sent back (5), signal (6), report of an
-/// underlay (7), marker (8) or answer to one (9), question for a connection (10) or answer to it (11) in a form of our
-/// own: kind, priority, two zero bytes, flow number, value, padding.
+/// underlay (7), marker (8) or answer to one (9), question for a connection (10) or answer to it (11), congestion
+/// isolation message (12) in a form of our own: kind, priority, two zero bytes, flow number, value, padding.
 fn control(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) -> usize {
     let room = (packet.wire as usize).saturating_sub(14 + 20 + 8 + FCS).max(16);
     let length = 8 + room;
@@ -356,6 +356,7 @@ fn control(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) ->
         Kind::Report => 7,
         Kind::Marker => 8,
         Kind::MarkerAck => 9,
+        Kind::Isolation => 12,
         Kind::Syn => 10,
         Kind::SynAck => 11,
         _ => 1,

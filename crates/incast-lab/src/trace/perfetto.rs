@@ -212,7 +212,8 @@ fn is_sent_data(record: &PacketRecord) -> bool {
 /// A packet in few words.
 fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, u32), u64>) -> String {
     let (source, sequence) = packet.flow();
-    let with_flow = with_flow && !matches!(packet.kind, Kind::Pause | Kind::FlowControl | Kind::MarkerAck);
+    let with_flow =
+        with_flow && !matches!(packet.kind, Kind::Pause | Kind::FlowControl | Kind::MarkerAck | Kind::Isolation);
     let prefix = if with_flow { format!("{source}:{sequence} ") } else { String::new() };
     let what = match packet.kind {
         Kind::Data => {
@@ -236,6 +237,7 @@ fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, 
         Kind::Bounced => format!("header of data {}, sent back", packet.position),
         Kind::Marker => "marker".into(),
         Kind::MarkerAck => "answer to a marker".into(),
+        Kind::Isolation => "congestion isolation message".into(),
         Kind::Report => format!("one-way delay of data {}: {} ns", packet.position, packet.delay_ns),
     };
     prefix + &what

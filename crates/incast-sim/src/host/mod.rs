@@ -195,7 +195,9 @@ impl<'a> Host<'a> {
             Kind::Trimmed => self.on_header(packet, context),
             Kind::Bounced => self.on_bounced(packet, context),
             Kind::Report => self.on_report(packet, context),
-            Kind::Marker | Kind::MarkerAck => debug_assert!(false, "{:?} ends at switches", packet.kind),
+            Kind::Marker | Kind::MarkerAck | Kind::Isolation => {
+                debug_assert!(false, "{:?} ends at switches", packet.kind)
+            }
         }
     }
 

@@ -36,6 +36,8 @@ pub enum Kind {
     Marker,
     /// Answer to a marker, from switch to switch.
     MarkerAck,
+    /// Congestion Isolation Message (IEEE 802.1Qcz): which flow stands in a long queue, to the switch before it.
+    Isolation,
 }
 
 /// Kinds that travel with their flow, one bit each: a table instead of a branch that would be mispredicted.

@@ -93,7 +93,7 @@ impl Recorder {
             // Answers travel against their flow.
             let source = if packet.kind.is_of_sender() { packet.data().source() } else { packet.destination };
             let (source, sequence) = match packet.kind {
-                Kind::Pause | Kind::FlowControl | Kind::MarkerAck => (EventRecord::NO_FLOW, 0),
+                Kind::Pause | Kind::FlowControl | Kind::MarkerAck | Kind::Isolation => (EventRecord::NO_FLOW, 0),
                 _ => (source, packet.sequence),
             };
             let priority = packet.priority;

@@ -204,6 +204,9 @@ impl Switch<'_> {
         }
         if !verdict.is_nothing() {
             self.apply_verdict(port, &mut packet, now, &verdict, context);
+            if let Some(mbps) = verdict.advertise {
+                self.egress.advertise(port, mbps);
+            }
         }
         if !self.egress.send::<All>(port, &packet, packet.ecmp_hash, telemetry, now, context) {
             self.record_lost::<All>(port, (&packet).into(), now);

@@ -165,6 +165,11 @@ impl AgentHost {
         self.agent.on_answer(now, name);
     }
 
+    /// A congestion isolation message of the next switch at a port arrived.
+    pub fn on_isolation(&mut self, now: Time, port: u16, source: u32, sequence: u32) {
+        self.agent.on_isolation(now, port, source, sequence);
+    }
+
     /// Routes have changed.
     pub fn on_routes(&mut self, switch: &AgentContext<'_>) {
         self.agent.on_routes(switch);

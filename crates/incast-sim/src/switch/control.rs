@@ -117,6 +117,7 @@ impl Switch<'_> {
         self.counters.consumed_bytes += u64::from(packet.wire);
         match packet.kind {
             Kind::MarkerAck => self.on_answer(packet, context),
+            Kind::Isolation => self.on_isolation(port, packet, context),
             _ => {
                 let effect = self.flow_control.on_frame(port, packet, context.now());
                 self.carry_out(port, effect, context);
@@ -242,9 +243,9 @@ impl Switch<'_> {
                 self.lose(port, &packet, ingress, context);
                 self.update_neighbour(ingress, context);
             }
-            self.egress.port_mut(port).answers_wait = false;
+            self.egress.port_mut(port).messages_wait = false;
             if let Some(hold) = &mut self.hold {
-                hold.forget_answers(port);
+                hold.forget_messages(port);
             }
         }
         self.egress.port_mut(port).frame_waits = false;

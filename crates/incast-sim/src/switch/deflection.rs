@@ -1,9 +1,9 @@
-//! In-order deflection: packets that an agent holds or sends by another port, the markers behind them, and the answers.
+//! In-order deflection: packets that an agent holds or sends by another port, the markers behind them, and messages
+//! between agents.
 //!
 //! Markers are queued with data and admitted as long as any buffer is left, because they are for queues that are long.
-//! Where flow control counts packets by ingress, markers that came in are counted and admitted like data. Answers to
-//! markers are frames of single links, as pause frames are: they are not queued, not paused, and made anew by each
-//! switch.
+//! Where flow control counts packets by ingress, markers that came in are counted and admitted like data. Messages
+//! are frames of single links, as pause frames are: they are not queued, not paused, and made anew by each switch.
 
 use super::{All, Switch, agent::AgentContext, channels::VirtualChannels};
 use crate::{
@@ -42,6 +42,7 @@ impl Switch<'_> {
                 match action {
                     Action::Mark { .. } => self.send_marker(&action, context),
                     Action::Release { place, to } => self.release_held(place, to, context),
+                    Action::Isolate { ingress, source, sequence } => self.isolate(ingress, source, sequence, context),
                 }
             }
             self.plan_agent_timer(context);
@@ -188,7 +189,7 @@ impl Switch<'_> {
         }
     }
 
-    // ---- Answers to markers -----------------------------------------------------------------------------------
+    // ---- Messages of agents -----------------------------------------------------------------------------------
 
     /// An answer to a marker arrived: it is for this switch's agent, or forwarded.
     pub(super) fn on_answer(&mut self, packet: &Packet, context: &mut impl NodeContext) {
@@ -202,22 +203,44 @@ impl Switch<'_> {
 
     /// An answer goes on to the next switch. Without a route it is lost, as the marker might have been.
     pub(super) fn pass_answer(&mut self, to: u32, name: u64, context: &mut impl NodeContext) {
-        let Self { hold: Some(hold), egress, .. } = self else { return };
-        let Some(port) = hold.push_answer(to, name, |port| egress.port(port).link.is_up()) else { return };
+        let towards = self.hold.as_ref().and_then(|hold| hold.view().towards(to));
+        let Some(port) = towards.map(usize::from) else { return };
+        let mut packet = Packet::new(Kind::MarkerAck, self.node, to, u32::MAX, u32::MAX);
+        packet.control_mut().set_value(name);
+        self.send_message_when_idle(port, packet, context);
+    }
+
+    /// Sends the switch before this one a congestion isolation message.
+    fn isolate(&mut self, ingress: u16, source: u32, sequence: u32, context: &mut impl NodeContext) {
+        let mut packet = Packet::new(Kind::Isolation, self.node, u32::MAX, sequence, u32::MAX);
+        packet.control_mut().set_pair(source, 0);
+        self.send_message_when_idle(usize::from(ingress), packet, context);
+    }
+
+    /// A congestion isolation message arrived.
+    pub(super) fn on_isolation(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
+        self.agent.on_isolation(context.now(), port as u16, packet.control().pair().0, packet.sequence);
+        self.run_actions(context);
+    }
+
+    /// Sends a message now, or when the link of its port is idle; none on a link that is down.
+    fn send_message_when_idle(&mut self, port: usize, packet: Packet, context: &mut impl NodeContext) {
+        let Some(hold) = self.hold.as_mut().filter(|_| self.egress.port(port).link.is_up()) else { return };
+        hold.push_message(port, packet);
         // A frame of flow control that waits for the link goes first.
         if self.is_idle(port, context.now()) && !self.egress.port(port).frame_waits {
-            self.send_answer(port, context);
+            self.send_message(port, context);
         } else {
-            self.egress.port_mut(port).answers_wait = true;
+            self.egress.port_mut(port).messages_wait = true;
         }
         self.plan_departure(port, context);
     }
 
-    /// Puts the answer that has waited longest on the idle link of a port.
-    pub(super) fn send_answer(&mut self, port: usize, context: &mut impl NodeContext) {
+    /// Puts the message that has waited longest on the idle link of a port.
+    pub(super) fn send_message(&mut self, port: usize, context: &mut impl NodeContext) {
         let Some(hold) = &mut self.hold else { return };
-        let (packet, has_more) = hold.pop_answer(port, self.node);
-        self.egress.port_mut(port).answers_wait = has_more;
+        let (packet, has_more) = hold.pop_message(port);
+        self.egress.port_mut(port).messages_wait = has_more;
         if let Some(packet) = packet {
             self.send_control(port, &packet, context);
         }

@@ -31,8 +31,8 @@ pub(super) struct Port {
     pub permission: Permission,
     /// A frame of flow control waits for the link; never while departures are lazy.
     pub frame_waits: bool,
-    /// Answers to markers wait for the link; never while departures are lazy.
-    pub answers_wait: bool,
+    /// Messages of the agent to other switches wait for the link; never while departures are lazy.
+    pub messages_wait: bool,
     /// A departure event is pending.
     departure: bool,
     /// The port's marking rule. It belongs to [`super::aqm::Aqm`] and is here for the cache line.
@@ -81,7 +81,8 @@ pub(super) struct Egress {
     scheduler: Scheduler,
     /// By priority, then port, up to the last priority of which something was counted.
     records: Vec<QueueRecord>,
-    /// Rates of the ports in Mbit/s, where data packets get an INT record as they leave; else empty.
+    /// Rates of the ports in Mbit/s, or those that the agent advertises, where data packets get an INT record as they
+    /// leave; else empty.
     stamps: Vec<u32>,
     /// By port.
     pauses: Vec<PauseRecord>,
@@ -109,7 +110,7 @@ impl Egress {
             waiting: 0,
             permission: Permission::default(),
             frame_waits: false,
-            answers_wait: false,
+            messages_wait: false,
             departure: false,
             marking,
         };
@@ -346,6 +347,13 @@ impl Egress {
         self.pool.telemetry(self.pool.removed(departure.place))
     }
 
+    /// Data packets that leave by a port carry this rate from now on, where they have telemetry.
+    pub fn advertise(&mut self, port: usize, mbps: u32) {
+        if let Some(stamp) = self.stamps.get_mut(port) {
+            *stamp = mbps;
+        }
+    }
+
     /// Marks a packet that was just taken.
     pub fn mark_taken(&mut self, departure: &Departure, mark: Codepoint) {
         self.pool.mark_removed(departure.place, mark);
@@ -440,7 +448,7 @@ impl Egress {
     #[inline]
     pub fn plan_departure(&mut self, port: usize, now: Time) -> Option<(Time, u32)> {
         let out = &mut self.ports[port];
-        let is_needed = !out.departure && (out.frame_waits || out.answers_wait || out.allowed() != 0);
+        let is_needed = !out.departure && (out.frame_waits || out.messages_wait || out.allowed() != 0);
         out.departure |= is_needed;
         is_needed.then(|| (out.link.free_at().max(now), self.epoch))
     }

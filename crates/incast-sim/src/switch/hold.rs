@@ -1,4 +1,5 @@
-//! Packets that an agent holds, and the answers to markers on their way back.
+//! Packets that an agent holds, and its messages to other switches: answers to markers on their way back, and congestion
+//! isolation messages.
 //!
 //! A held packet takes buffer like a queued one, is counted by flow control like one, and counts as waiting at the port
 //! that it will probably take. Places are beside the queues.
@@ -7,14 +8,14 @@ use super::config::SwitchConfig;
 use crate::{
     fabric::queue::{Ingress, Pool, Queue},
     flow_control::pause::NO_QUEUE,
-    packet::{Kind, Packet, Telemetry},
+    packet::{Packet, Telemetry},
     routing::RouteView,
 };
 use incast_cc::agent::Codepoint;
 use std::collections::VecDeque;
 
-/// Bytes of an answer: the shortest frame.
-const ANSWER: u16 = 64;
+/// Bytes of a message: the shortest frame.
+const MESSAGE: u16 = 64;
 
 /// Where packets are held.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,8 +39,8 @@ pub(super) struct Hold {
     places: Vec<Place>,
     /// Frame bytes held, by port.
     bytes: Vec<u64>,
-    /// Answers that wait for the link, by port: to which switch, to which marker.
-    answers: Vec<VecDeque<(u32, u64)>>,
+    /// Messages that wait for the link, by port.
+    messages: Vec<VecDeque<Packet>>,
 }
 
 /// A packet that is released.
@@ -71,7 +72,7 @@ impl Hold {
             pool: Pool::default(),
             places: Vec::new(),
             bytes: vec![0; ports],
-            answers: vec![VecDeque::new(); ports],
+            messages: vec![VecDeque::new(); ports],
         }
     }
 
@@ -131,28 +132,21 @@ impl Hold {
         Some(Released { packet, ingress: self.pool.ingress(removed), telemetry: self.pool.telemetry(&packet) })
     }
 
-    /// An answer to a marker of another switch waits for the link. Returns its port; `None` if no port leads there.
-    pub fn push_answer(&mut self, to: u32, name: u64, is_up: impl FnOnce(usize) -> bool) -> Option<usize> {
-        let port = self.view.towards(to).map(usize::from).filter(|port| is_up(*port))?;
-        self.answers[port].push_back((to, name));
-        Some(port)
+    /// A message to the switch at a port, or beyond it, waits for the link.
+    pub fn push_message(&mut self, port: usize, mut packet: Packet) {
+        (packet.wire, packet.priority) = (MESSAGE, NO_QUEUE);
+        self.messages[port].push_back(packet);
     }
 
-    /// The answer of switch `node` that has waited longest at a port, and whether more wait there.
-    pub fn pop_answer(&mut self, port: usize, node: u32) -> (Option<Packet>, bool) {
-        let next = self.answers[port].pop_front();
-        let packet = next.map(|(to, name)| {
-            let mut packet = Packet::new(Kind::MarkerAck, node, to, u32::MAX, u32::MAX);
-            packet.control_mut().set_value(name);
-            (packet.wire, packet.priority) = (ANSWER, NO_QUEUE);
-            packet
-        });
-        (packet, !self.answers[port].is_empty())
+    /// The message that has waited longest at a port, and whether more wait there.
+    pub fn pop_message(&mut self, port: usize) -> (Option<Packet>, bool) {
+        let next = self.messages[port].pop_front();
+        (next, !self.messages[port].is_empty())
     }
 
     /// The link of a port is down.
-    pub fn forget_answers(&mut self, port: usize) {
-        self.answers[port].clear();
+    pub fn forget_messages(&mut self, port: usize) {
+        self.messages[port].clear();
     }
 
     /// The next routing epoch begins.

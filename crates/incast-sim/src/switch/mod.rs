@@ -666,8 +666,8 @@ impl Switch<'_> {
         if out.link.idle(now) {
             if out.frame_waits {
                 self.send_frame(port, context);
-            } else if out.answers_wait {
-                self.send_answer(port, context);
+            } else if out.messages_wait {
+                self.send_message(port, context);
             } else if allowed != 0 {
                 self.depart::<All>(port, allowed, now, context);
             }

@@ -32,6 +32,7 @@ mod pfc;
 mod phost;
 mod polo;
 mod queueing;
+mod rcp;
 mod receiver_driven;
 mod reference_simulator;
 mod reliability;

@@ -13,8 +13,8 @@ const NEARLY: f64 = 15.0 / 16.0;
 /// Of one flow. Rates in bit/s.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
-    /// What the flow can use, as last measured: infinite if that is all of its share; `None` if it was never less.
-    limit: Option<f64>,
+    /// What the flow can use, as last measured: infinite if that is all of its share; 0 if it was never less.
+    limit: f64,
     /// The share under which the measurement began, and when.
     share: f64,
     since: Time,
@@ -27,12 +27,12 @@ pub(super) struct Demand {
 impl Demand {
     /// Of a flow that has sent nothing.
     pub fn new() -> Self {
-        Self { limit: None, share: 0.0, since: Time::ZERO, bits: 0.0, last: 0.0, packets: 0 }
+        Self { limit: 0.0, share: 0.0, since: Time::ZERO, bits: 0.0, last: 0.0, packets: 0 }
     }
 
     /// What the flow can use, if that was ever less than its share; infinite if it now uses all of it.
     pub fn limit(&self) -> Option<f64> {
-        self.limit
+        (self.limit > 0.0).then_some(self.limit)
     }
 
     /// A packet of so many bytes on the wire was sent, under this share.
@@ -48,7 +48,11 @@ impl Demand {
         if !is_other {
             let rate = self.bits / elapsed.as_secs_f64();
             let is_held_back = rate < NEARLY * share;
-            self.limit = if is_held_back { Some(rate) } else { self.limit.map(|_| f64::INFINITY) };
+            if is_held_back {
+                self.limit = rate;
+            } else if self.limit > 0.0 {
+                self.limit = f64::INFINITY;
+            }
         }
         (self.share, self.since, self.bits, self.packets) = (share, now, 0.0, 0);
     }

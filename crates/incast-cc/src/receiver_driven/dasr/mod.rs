@@ -164,6 +164,15 @@ crate::parameters!(Parameters {
         value: |path| Period::of(path.base_rtt / 2),
         source: "ours: half an RTT to wait and half to travel"
     },
+    epoch_bits: u64 {
+        doc: "Bits of a share, of 16, that number the epoch in which the receiver found it: a sender passes over a share of an \
+            older epoch that comes after a newer one. An epoch lasts for `advertise_interval` at least.",
+        default: "0",
+        value: |_| 0,
+        allowed: "0, or 2 to 4",
+        check: |bits| matches!(bits, 0 | 2..=4),
+        source: "ours; Blitz, SIGCOMM 2018, has none: the last share that arrives counts"
+    },
     look_ahead: bool {
         doc: "Senders tell the incast degree of their request with their first packets, and its receiver \
             counts those that have not come.",
@@ -292,6 +301,8 @@ pub struct Dasr {
     share: f64,
     /// The denominator of that share; 0 before the receiver's first answer.
     parts: f32,
+    /// The epoch of that share, and when it came.
+    epoch: (u8, Time),
     degree: u16,
     demand: Demand,
     /// DCQCN, since the first notification.
@@ -300,8 +311,24 @@ pub struct Dasr {
 }
 
 impl Dasr {
+    /// A share of an older epoch than that of the last one, in the order of RFC 1982. After half of all numbers that order
+    /// says nothing.
+    fn is_outdated(&self, now: Time, epoch: u8) -> bool {
+        let parameters = &self.constants.parameters;
+        let half = 1u8 << parameters.epoch_bits >> 1;
+        let (last, since) = self.epoch;
+        let known = parameters.advertise_interval.time().saturating_mul(half.into());
+        let ahead = epoch.wrapping_sub(last) & (2 * half).wrapping_sub(1);
+        self.parts > 0.0 && half > 0 && ahead > half && now < since.saturating_add(known)
+    }
+
     /// `C / n`, C being the rate of the link that is shared (docs/blitz.md, 1).
-    fn on_share(&mut self, share: Share) {
+    fn on_share(&mut self, now: Time, share: Share) {
+        let (share, epoch) = share.of_epoch(self.constants.parameters.epoch_bits as u32);
+        if self.is_outdated(now, epoch) {
+            return;
+        }
+        self.epoch = (epoch, now);
         let Constants { parameters, path, .. } = &*self.constants;
         let link = match parameters.share_of {
             ShareOf::Receiver => self.receiver,
@@ -402,6 +429,7 @@ impl SenderLaw for Dasr {
             receiver: line,
             share: line * constants.parameters.initial,
             parts: 0.0,
+            epoch: (0, Time::ZERO),
             degree: 0,
             demand: Demand::new(),
             fallback: None,
@@ -411,7 +439,7 @@ impl SenderLaw for Dasr {
 
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         if let Some(tag) = feedback.tag {
-            self.on_share(Share::from_tag(tag));
+            self.on_share(feedback.now, Share::from_tag(tag));
         }
         if feedback.marked > 0 && self.constants.parameters.fallback != Fallback::Off {
             let by_echo = Dcqcn::transport(&self.constants.fallback).notification_interval.is_none();
@@ -481,7 +509,7 @@ impl ReceiverDriven for Dasr {
         Receiver::new(constants.clone(), path)
     }
     fn receiver_values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
-        const KEYS: [&str; 10] = [
+        const KEYS: [&str; 11] = [
             "count",
             "active",
             "idle_after",
@@ -490,6 +518,7 @@ impl ReceiverDriven for Dasr {
             "iteration_gain",
             "advertise",
             "advertise_interval",
+            "epoch_bits",
             "look_ahead_for",
             "utilization",
         ];
@@ -510,8 +539,8 @@ impl ReceiverDriven for Dasr {
         }
         self.degree = u16::try_from(opening.degree).unwrap_or(u16::MAX);
     }
-    fn on_message(&mut self, _now: Time, share: Share) -> Option<Instruction> {
-        self.on_share(share);
+    fn on_message(&mut self, now: Time, share: Share) -> Option<Instruction> {
+        self.on_share(now, share);
         None
     }
     #[inline]

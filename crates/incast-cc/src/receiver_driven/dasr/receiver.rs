@@ -112,6 +112,10 @@ pub struct Receiver {
     /// long the link had been busy by then.
     iterated: f64,
     iteration: (Time, Time),
+    /// The number of the epoch, and when the next one may begin.
+    epoch: (u8, Time),
+    /// Shares have changed since it began.
+    turns: bool,
     /// Shares may have changed since they were advertised.
     changed: bool,
     /// When they may be advertised again.
@@ -144,6 +148,8 @@ impl Receiver {
             level: 1.0,
             iterated: LEAST_ITERATED,
             iteration: (Time::ZERO, Time::ZERO),
+            epoch: (0, Time::ZERO),
+            turns: false,
             changed: false,
             next_advertisement: Time::ZERO,
             idle_deadlines: BinaryHeap::new(),
@@ -208,7 +214,7 @@ impl Receiver {
 
     /// Max-min: flows that cannot use their share leave the rest of it to the others (docs/blitz.md, 4).
     fn settle(&mut self) {
-        self.changed = true;
+        (self.changed, self.turns) = (true, true);
         let weights = (self.weights + self.expected).max(1) as f64;
         let link = 1.0 - self.for_acks;
         if self.parameters().allocation == Allocation::Iterative {
@@ -251,6 +257,20 @@ impl Receiver {
             return fair.max(most.min(GROWTH * flow.limit));
         }
         most
+    }
+
+    /// Begins the next epoch, if shares have changed and this one has lasted long enough.
+    fn turn_epoch(&mut self, now: Time) {
+        let (number, until) = self.epoch;
+        if self.turns && now >= until {
+            self.turns = false;
+            self.epoch = (number.wrapping_add(1), now.saturating_add(self.parameters().advertise_interval.time()));
+        }
+    }
+
+    /// A share with the number of the epoch.
+    fn numbered(&self, share: Share) -> Share {
+        share.in_epoch(self.epoch.0, self.parameters().epoch_bits as u32)
     }
 
     fn share_at(&self, place: usize) -> Share {
@@ -303,6 +323,7 @@ impl Receiver {
     /// Advertises their shares to senders, if these have changed and the interval is over. New limits of senders take
     /// effect then, too.
     fn advertise(&mut self, now: Time, send: &mut dyn FnMut(u32, Share)) {
+        self.turn_epoch(now);
         if !self.changed || now < self.next_advertisement {
             return;
         }
@@ -317,7 +338,7 @@ impl Receiver {
             let share = self.share_at(place);
             if flow.advertised != Some(share) {
                 self.flows[place].advertised = Some(share);
-                send(flow.handle, share);
+                send(flow.handle, self.numbered(share));
                 advertised += 1;
             }
         }
@@ -379,6 +400,7 @@ impl ReceiverScheduler for Receiver {
         };
         let place = self.flows.insert(new.flow, flow);
         self.set_active(place, true);
+        self.turn_epoch(new.now);
     }
 
     fn on_tag(&mut self, now: Time, flow: u32, tag: DataTag) {
@@ -477,7 +499,7 @@ impl ReceiverScheduler for Receiver {
         self.set_active(place, true);
         let share = self.share_at(place);
         self.flows[place].advertised = Some(share);
-        Some(share.tag())
+        Some(self.numbered(share).tag())
     }
     fn tags_acks(&self) -> bool {
         true

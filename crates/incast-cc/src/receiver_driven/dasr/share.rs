@@ -38,6 +38,26 @@ impl Share {
         f64::from_bits((u64::from(self.0.get()) + BELOW_ONE) << (52 - MANTISSA))
     }
 
+    /// The same with the number of the epoch that it is of in the first `bits`, which the mantissa then lacks: counts are
+    /// exact up to 4,096 / 2^bits.
+    #[inline]
+    pub fn in_epoch(self, epoch: u8, bits: u32) -> Self {
+        let most = (1u32 << (16 - bits)) - 1;
+        let above = u32::from(self.0.get()) - 1;
+        let kept = (((above + (1 << bits >> 1)) >> bits) + 1).min(most);
+        let epoch = u32::from(epoch) & ((1 << bits) - 1);
+        Self::from_bits((epoch << (16 - bits) | kept) as u16).unwrap_or(self)
+    }
+
+    /// The share, and the number of its epoch in the first `bits`.
+    #[inline]
+    pub fn of_epoch(self, bits: u32) -> (Self, u8) {
+        let all = u32::from(self.0.get());
+        let kept = all & ((1u32 << (16 - bits)) - 1);
+        let share = Self::from_bits(((kept.saturating_sub(1) << bits) + 1) as u16);
+        (share.unwrap_or(self), (all >> (16 - bits)) as u8)
+    }
+
     /// How many senders there are, if their shares are equal.
     #[inline]
     pub fn senders(self) -> u32 {
@@ -85,6 +105,17 @@ mod tests {
         fn shares_are_kept_to_one_in_4096(parts in 1.0..4e9f64) {
             let kept = Share::one_in(parts).parts();
             prop_assert!((kept / parts - 1.0).abs() <= 1.0 / 4096.0, "{}", kept);
+        }
+
+        #[test]
+        fn an_epoch_takes_bits_of_the_count(parts in 1.0..4e9f64, epoch: u8, bits in 0..=4u32) {
+            let (share, number) = Share::one_in(parts).in_epoch(epoch, bits).of_epoch(bits);
+            prop_assert_eq!(u32::from(number), u32::from(epoch) % (1 << bits));
+            // The largest shares of all have no code, as none may be zero.
+            let error = 1.0 / f64::from(4096u32 >> bits) + 1.0 / 2048.0;
+            prop_assert!((share.parts() / parts - 1.0).abs() <= error || parts > 3.9e9, "{}", share.parts());
+            let exact = f64::from(4096u32 >> bits).min(parts.round());
+            prop_assert_eq!(Share::one_in(exact).in_epoch(epoch, bits).of_epoch(bits).0, Share::one_in(exact));
         }
 
         #[test]

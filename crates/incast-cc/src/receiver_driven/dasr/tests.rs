@@ -126,6 +126,30 @@ fn each_acknowledgement_says_how_many_there_are() {
     assert_eq!(script.said(), []);
 }
 
+/// Shares of two changes that overtake each other: with epochs the newer one stays, without them the last one counts. After
+/// half of all numbers the order says nothing.
+#[test]
+fn a_share_of_an_older_epoch_is_passed_over() {
+    for (bits, kept) in [(0, 2.0), (2, 3.0), (4, 3.0)] {
+        let given = [("epoch_bits", Raw::Integer(bits)), ("advertise", text("acks"))];
+        let mut script = Script::new(&given);
+        let mut told = |now: Time, source: u32| {
+            script.open(now, source, None);
+            Share::from_tag(script.receiver.ack_tag(0).expect("in progress"))
+        };
+        let shares = [told(at(0), 1), told(at(10), 2), told(at(20), 3)];
+        let constants = constants(&given);
+        let mut sender = Dasr::start(&constants, &path(), at(0), 0);
+        let mut learn = |now: Time, share: Share| {
+            sender.on_message(now, share);
+            f64::from(sender.parts)
+        };
+        assert_eq!([learn(at(25), shares[0]), learn(at(26), shares[2])], [1.0, 3.0], "{bits} bits");
+        assert_eq!(learn(at(27), shares[1]), kept, "{bits} bits");
+        assert_eq!(learn(at(26 + 4 * 8), shares[1]), 2.0, "{bits} bits");
+    }
+}
+
 #[test]
 fn changes_are_told_at_once_and_then_twice_an_rtt_to_those_who_do_not_know() {
     let mut script = Script::new(&[]);
@@ -449,7 +473,7 @@ fn parameters_are_its_own_and_dcqcns() {
         assert_eq!(of_receiver(&[given]), of_receiver(&[]));
     }
     assert_ne!(of_receiver(&[("count", text("flows"))]), of_receiver(&[]));
-    assert_eq!(of_receiver(&[]).len(), 9);
+    assert_eq!(of_receiver(&[]).len(), 10);
     let utilization = ("utilization", Raw::Float(0.9));
     assert_eq!(of_receiver(std::slice::from_ref(&utilization)), of_receiver(&[]));
     let iterative = ("allocation", text("iterative"));

@@ -501,16 +501,14 @@ impl Receiver {
     }
 
     /// An owner of which nothing has come for two timeouts ends no epoch and holds what D has: it is paused behind the
-    /// others, and what is awaited of it is lost. Its place is taken as at its end.
+    /// others, and what is awaited of it is lost. Its place is taken as at its end. With a D for each flow it holds a
+    /// place alone, which matters if others wait for one.
     fn replace_silent_owner(&mut self, now: Time, send: Send<'_>) {
-        let others = self.active.len() + self.inactive.len() > 1;
+        let others =
+            if self.by_flow() { !self.inactive.is_empty() } else { self.active.len() + self.inactive.len() > 1 };
         let Some(place) = self.active.first_key_value().map(|(_, place)| *place as usize) else { return };
         let silence = self.rules.rto.time().saturating_mul(2);
-        if self.by_flow()
-            || !self.rules.recovery3
-            || !others
-            || self.flows[place].last_sign.saturating_add(silence) > now
-        {
+        if !self.rules.recovery3 || !others || self.flows[place].last_sign.saturating_add(silence) > now {
             return;
         }
         self.begun += 1;

@@ -408,6 +408,23 @@ fn an_owner_of_which_nothing_comes_is_paused() {
     assert!(said.contains("0?") && !said.contains('1'), "{said}: the second one is silent now");
 }
 
+/// The same where each flow has its own D, and only if another one waits for its place.
+#[test]
+fn a_dead_flow_with_a_d_of_its_own_gives_up_its_place() {
+    let given = [("d_scope", text("flow")), ("pause", text("active-limit")), ("max_active", Raw::Integer(2))];
+    let mut world = World::new(&[&given[..], &[("unscheduled", text("2KB")), ("rto", text("1ms"))]].concat());
+    (0..2).for_each(|_| _ = world.open(100));
+    (0..2).for_each(|flow| _ = world.data(flow, 0));
+    world.now = at(2_000);
+    assert!(!world.adjoint(1).contains('0') && world.receiver.d_of(0).is_some_and(|(_, awaited)| awaited > 0));
+    _ = world.open(100);
+    assert_eq!(world.data(2, 0), "", "it waits");
+    let said = world.adjoint(2);
+    assert!(said.contains("2?") && !said.contains('0'), "{said}: it is active now");
+    assert_eq!(world.receiver.d_of(0).map(|(_, awaited)| awaited), Some(0), "nothing is awaited of the dead one");
+    assert_eq!(world.data(0, 1), "", "which is paused");
+}
+
 /// A10: of two flows the dead one has half of D, and all the rest goes to the other.
 #[test]
 fn a_flow_holds_no_more_than_its_part() {

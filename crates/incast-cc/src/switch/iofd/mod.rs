@@ -45,6 +45,10 @@
 //! paths would add one, between these paths. Answers are frames of single links, as pause frames are, and wait for
 //! no queue. Virtual channels keep routes free of cycles: see `routing/detours.rs` of the simulator.
 //!
+//! **Collisions ahead.** A switch with one port to the destination cannot deflect, and the switch before it does not see
+//! its queue. With `isolation_messages` it tells that one which flow stands there, by a Congestion Isolation Message (IEEE
+//! 802.1Qcz), and that one takes the flow's port for congested.
+//!
 //! Choices (all in `docs/iofd.md`): thresholds, which flows move, that nothing is deflected at the last switch.
 
 mod table;
@@ -136,6 +140,13 @@ crate::parameters!(Parameters {
         value: |path| Period::of(path.base_rtt * 4),
         source: "ours: an answer is due after a base RTT and two queues that are `deflect_above`"
     },
+    isolation_messages: bool {
+        doc: "A switch from whose long queue there is no other port tells the switch before it which flow stands in it, and \
+            that one deflects it.",
+        default: "false",
+        value: |_| false,
+        source: "ours, by Congestion Isolation Messages (IEEE 802.1Qcz); the poster does not have it"
+    },
     order: Order {
         doc: "With markers, or by what the switch sees alone: then a flow changes ports when none of its \
             packets waits here.",
@@ -184,6 +195,19 @@ struct Moves {
     to: u64,
 }
 
+/// A flow that stands in a long queue of the next switch.
+#[derive(Clone, Copy, Debug)]
+struct Isolated {
+    source: u32,
+    sequence: u32,
+    /// The port that leads there.
+    port: u16,
+    until: Time,
+}
+
+/// Flows that are remembered as such at most.
+const ISOLATED: usize = 64;
+
 /// State of a switch.
 #[derive(Clone, Debug)]
 pub struct Iofd {
@@ -191,6 +215,9 @@ pub struct Iofd {
     table: DetourTable<Entry>,
     /// By port.
     moves: Vec<Moves>,
+    /// Flows with a long queue ahead, and by port when the switch before may be sent the next message of this one.
+    isolated: VecDeque<Isolated>,
+    next_message: Vec<Time>,
     actions: VecDeque<Action>,
     /// Changes so far.
     changes: u64,
@@ -207,19 +234,41 @@ impl Iofd {
         switch.rate(port).time_of(Bytes::new(waiting + switch.rerouting().held_bytes(port)))
     }
 
-    /// The better port for packets that leave by `current`, if that is congested: one of the ports with the
-    /// shortest queue, drawn at random.
+    /// The port's queue is long for packets of this priority.
+    fn is_long(&self, switch: &impl SwitchView, port: u16, priority: u8) -> bool {
+        Self::backlog(switch, port, priority) > self.parameters.deflect_above
+    }
+
+    /// The flow stands in a long queue of the next switch at a port.
+    fn is_isolated(&self, flow: &FlowAddress, port: u16, now: Time) -> bool {
+        let is = |known: &Isolated| {
+            (known.source, known.sequence, known.port) == (flow.source, flow.sequence, port) && known.until > now
+        };
+        self.isolated.iter().any(is)
+    }
+
+    /// Tells the switch before this one that a flow stands in the queue of a port, from which it has no other. One flow in
+    /// `deflect_above`, as all of a queue would leave together.
+    fn isolate(&mut self, view: &PortView, packet: &PacketView, port: u16, ingress: u16) {
+        let next = &mut self.next_message[usize::from(port)];
+        if view.now >= *next {
+            *next = view.now.saturating_add(self.parameters.deflect_above);
+            let FlowAddress { source, sequence, .. } = packet.flow;
+            self.actions.push_back(Action::Isolate { ingress, source, sequence });
+        }
+    }
+
+    /// The better port for packets that leave by `current`, which is congested: one of the ports with the shortest queue,
+    /// drawn at random.
     fn better(&self, view: &PortView, packet: &PacketView, current: u16, switch: &impl SwitchView) -> Option<u16> {
         let (usual, priority, ingress) = (view.port, view.priority, packet.ingress?);
-        if Self::backlog(switch, current, priority) <= self.parameters.deflect_above {
-            return None;
-        }
         let may_deflect = u64::from(packet.deflections) < self.parameters.max_deflections;
         let destination = packet.flow.destination;
         let suits = |port: &u16| {
             *port != current
                 && *port != ingress
                 && (*port == usual || may_deflect)
+                && !self.is_isolated(&packet.flow, *port, view.now)
                 && self.moves[usize::from(*port)].to < self.parameters.max_reroutes
                 && switch.may_send(*port, switch.rerouting().leaving_priority(ingress, *port, priority))
                 && switch.rerouting().has_channels(ingress, *port, priority, destination)
@@ -317,7 +366,18 @@ impl Iofd {
     ) -> Option<(u16, u16)> {
         let known = place.and_then(|place| self.table.get(place).copied());
         let current = known.map_or(view.port, |entry| entry.port);
-        let to = self.better(view, packet, current, switch)?;
+        let is_long = self.is_long(switch, current, view.priority);
+        if !is_long && !self.is_isolated(&packet.flow, current, view.now) {
+            return None;
+        }
+        let Some(to) = self.better(view, packet, current, switch) else {
+            let ingress = packet.ingress.filter(|ingress| !switch.rerouting().leads_to_host(*ingress))?;
+            // Behind a pause it may be the receiver that is congested, to which all paths lead.
+            if self.parameters.isolation_messages && is_long && switch.may_send(current, view.priority) {
+                self.isolate(view, packet, current, ingress);
+            }
+            return None;
+        };
         if !self.may_leave(current, switch) {
             return None;
         }
@@ -389,6 +449,8 @@ impl SwitchAgent for Iofd {
             table: DetourTable::new(parameters.table_entries as u16),
             parameters: Arc::clone(parameters),
             moves: vec![Moves::default(); site.ports.len()],
+            isolated: VecDeque::new(),
+            next_message: vec![Time::ZERO; site.ports.len()],
             actions: VecDeque::new(),
             changes: 0,
             look: Time::MAX,
@@ -514,6 +576,14 @@ impl Rerouting for Iofd {
             self.table.remove(place);
         }
         self.actions.push_back(Action::Release { place, to: Some((change.to, is_deflection)) });
+    }
+
+    fn on_isolation(&mut self, now: Time, port: u16, source: u32, sequence: u32) {
+        self.isolated.retain(|known| known.until > now);
+        if self.isolated.len() < ISOLATED {
+            let until = now.saturating_add(self.parameters.marker_timeout.time());
+            self.isolated.push_back(Isolated { source, sequence, port, until });
+        }
     }
 
     /// Flows whose paths are unchanged continue; the entries of others are removed.

@@ -236,6 +236,44 @@ fn a_flow_leaves_a_long_queue_behind_its_marker() {
     assert_eq!(bench.enter(packet(1)), Fate::Port(2));
 }
 
+/// A switch without another port tells the one before it, one flow in 8 us and not while the port is paused; that one
+/// deflects the flow, not to where it came from.
+#[test]
+fn a_collision_ahead_is_told_to_the_switch_before() {
+    let mut next = Bench::new(&[Bench::flag("isolation_messages")]);
+    (2..5).for_each(|port| next.ports.bytes[port] = 10_001);
+    next.ports.stuck = vec![2];
+    assert_eq!((next.enter(packet(1)), next.agent.next_action()), (Fate::Port(2), None));
+    next.ports.stuck.clear();
+    for (time, told) in [(0, true), (7, false), (8, true)] {
+        next.now = US(time);
+        assert_eq!(next.enter(packet(1)), Fate::Port(2));
+        let message = Action::Isolate { ingress: 0, source: 7, sequence: 1 };
+        assert_eq!(next.agent.next_action(), told.then_some(message), "{time}");
+    }
+    let mut without = Bench::new(&[]);
+    without.ports.bytes = next.ports.bytes;
+    assert_eq!((without.enter(packet(1)), without.agent.next_action()), (Fate::Port(2), None));
+
+    let mut bench = Bench::new(&[]);
+    let tell = |bench: &mut Bench, port, sequence| {
+        bench.agent.rerouting().expect("it reroutes").on_isolation(bench.now, port, 7, sequence);
+    };
+    tell(&mut bench, 2, 1);
+    bench.ports.bytes[3] = 100;
+    assert_eq!((bench.enter(packet(2)), bench.enter(packet(1))), (Fate::Port(2), Fate::Held(4)));
+    let (name, port) = bench.marked();
+    assert_eq!((port, bench.answer(name)), (2, Some((4, true))));
+    assert_eq!(bench.enter(packet(1)), Fate::Port(4), "which is as good as any");
+    tell(&mut bench, 4, 1);
+    assert_eq!(bench.enter(packet(1)), Fate::Held(3), "not back to 2");
+    let (name, _) = bench.marked();
+    bench.answer(name);
+    tell(&mut bench, 3, 1);
+    bench.now = US(32);
+    assert_eq!(bench.enter(packet(1)), Fate::Port(3), "messages are forgotten after 32 us");
+}
+
 #[test]
 fn who_moves_where() {
     let long = || {
@@ -491,6 +529,7 @@ fn golden() {
                     answers.push_back((US(us + 9), name));
                 }
                 Action::Release { to, .. } => write!(orders, " release {to:?}").expect("strings take everything"),
+                Action::Isolate { .. } => orders.push_str(" isolate"),
             }
         }
         if !orders.is_empty() || us.is_multiple_of(20) {

@@ -34,6 +34,9 @@ pub fn warnings(topology: &Topology, scheme: &Resolved) -> Vec<String> {
                 "packets record {TELEMETRY_HOPS} hops, and paths have up to {most_switches} switches: its law does not see the last ones"
             ));
         }
+        if let Some(agent) = needs.agent.filter(|agent| switch.agent.info().is_none_or(|own| own.name != *agent)) {
+            say(format!("{law} reads what the agent {agent} of switches writes, and switch.agent is not {agent:?}"));
+        }
         if let Some(by) = reorders(switch) {
             if let Some(why) = needs.order {
                 say(format!("{why}, and load_balancing = {by:?} reorders packets"));
