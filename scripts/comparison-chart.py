@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws docs/comparison.svg from the tables in docs/comparison.md.
+"""Draws docs/comparison.svg from the tables in docs/comparison-setting.md.
 
 usage: scripts/comparison-chart.py
 
 The numbers come from `incast reproduce all/leaf-spine-100g` in its full form; `incast table --update` writes them into the
-page (docs/comparison.md, "Adding a scheme"). One row for each scheme, grouped by what it needs from the switches.
+page ("Adding a scheme" there). One row for each scheme, grouped by what it needs from the switches.
 """
 
 import math
@@ -34,7 +34,7 @@ LEFT, WIDTH, GAP, ROW, TOP = 130, 270, 24, 17, 62
 
 def tables():
     """{scheme: (value, interval, text)} of COLUMN, one for each panel."""
-    text = (DOCS / "comparison.md").read_text()
+    text = (DOCS / "comparison-setting.md").read_text()
     body = text.split(TABLE)[1].split("<!-- end of table")[0]
     found = []
     for line in body.splitlines():

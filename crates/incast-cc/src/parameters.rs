@@ -218,6 +218,16 @@ pub struct ParameterInfo {
     pub source: &'static str,
     /// The default's value on a path.
     pub default_on: fn(&Path) -> Raw,
+    /// The value at which it does nothing, of one that came later: what a scenario comes to leaves it out then, so that
+    /// scenarios and results keep their identities.
+    pub unset: Option<&'static str>,
+}
+
+impl ParameterInfo {
+    /// A scenario with this value is what it was before there was the parameter.
+    pub fn is_unset(&self, value: &Raw) -> bool {
+        self.unset.is_some_and(|unset| value.to_string() == unset)
+    }
 }
 
 /// A parameter that has an effect only with some values of another one.
@@ -264,6 +274,7 @@ pub enum ParameterError {
 /// - `doc`: what it does; for rustdoc and the reference page.
 /// - `default`: its default as a formula.
 /// - `value`: the default's value on a path.
+/// - `unset`, of a parameter that came later: see [`ParameterInfo::unset`].
 /// - `allowed` and `check`: what is allowed, as text and as a test. Without a test every value of the type is,
 ///   or `resolve` of the algorithm tests it.
 /// - `source`: where the default comes from.
@@ -276,6 +287,7 @@ macro_rules! parameters {
             doc: $doc:literal,
             default: $default:literal,
             value: $value:expr,
+            $(unset: $unset:literal,)?
             $(allowed: $allowed:literal, $(check: $check:expr,)?)?
             source: $source:literal $(,)?
         }
@@ -298,6 +310,7 @@ macro_rules! parameters {
                     allowed: $crate::parameters!(@or { $($allowed)? } { <$type as $crate::parameters::Setting>::ALLOWED }),
                     source: $source,
                     default_on: |path| $crate::parameters::Setting::write(&$name::on(path).$field),
+                    unset: $crate::parameters!(@option $($unset)?),
                 }, )*
             ];
 
@@ -362,6 +375,8 @@ macro_rules! parameters {
     };
     (@or { $given:literal } { $otherwise:expr }) => { $given };
     (@or { } { $otherwise:expr }) => { $otherwise };
+    (@option $given:literal) => { Some($given) };
+    (@option) => { None };
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 use super::document::{profile, scheme::Scheme};
 use super::resolve::{Point, resolved::Resolved, scheme::toml_value};
 use super::tree::{node::Node, path};
-use incast_cc::registry::UnderlayParameters;
+use incast_cc::{
+    parameters::{ParameterInfo, Raw},
+    registry::UnderlayParameters,
+};
 use incast_sim::config::Chip;
 use incast_units::Bytes;
 use toml::{Table, Value};
@@ -99,9 +102,7 @@ fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
         table.insert("priority".into(), Value::Integer(class.priority.into()));
         table.insert("ack_priority".into(), Value::Integer(class.ack_priority.unwrap_or(class.priority).into()));
         table.insert("notification_priority".into(), Value::Integer(class.notification_priority.into()));
-        for (key, raw) in class.law.values() {
-            table.insert(key.into(), toml_value(&raw));
-        }
+        table.extend(values(class.law.info().parameters, &class.law.values()));
     }
     table.extend(own.and_then(|class| underlay(&class.underlay)).map(|it| ("underlay".to_owned(), it)));
     let mut by_class = Table::new();
@@ -111,9 +112,7 @@ fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
         refined.insert("priority".into(), Value::Integer(class.priority.into()));
         refined.insert("ack_priority".into(), Value::Integer(class.ack_priority.unwrap_or(class.priority).into()));
         refined.insert("notification_priority".into(), Value::Integer(class.notification_priority.into()));
-        for (key, raw) in class.law.values() {
-            refined.insert(key.into(), toml_value(&raw));
-        }
+        refined.extend(values(class.law.info().parameters, &class.law.values()));
         // Without one it would have the scheme's.
         let none = || (!written.underlay.is_none()).then(|| Value::String("none".into()));
         refined.extend(underlay(&class.underlay).or_else(none).map(|it| ("underlay".to_owned(), it)));
@@ -127,10 +126,9 @@ fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
         let mut switch = Value::try_from(&resolved.merged.0).unwrap_or_else(|_| Value::Table(Table::new()));
         flatten_switch(&mut switch);
         if let (Some(info), Value::Table(switch)) = (resolved.switch.agent.info(), &mut switch) {
-            let values = resolved.switch.agent.values();
-            let values = values.iter().map(|(key, raw)| ((*key).to_owned(), toml_value(raw)));
             let kind = ("kind".to_owned(), Value::String(info.name.to_owned()));
-            switch.insert("agent".into(), Value::Table([kind].into_iter().chain(values).collect()));
+            let parameters = values(info.parameters, &resolved.switch.agent.values());
+            switch.insert("agent".into(), Value::Table([kind].into_iter().chain(parameters).collect()));
         }
         table.insert("switch".into(), switch);
     }
@@ -144,10 +142,16 @@ fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
 
 /// An underlay with all parameters as resolved.
 fn underlay(resolved: &UnderlayParameters) -> Option<Value> {
-    let kind = ("kind".to_owned(), Value::String(resolved.info()?.name.to_owned()));
-    let values = resolved.values();
-    let values = values.iter().map(|(key, raw)| ((*key).to_owned(), toml_value(raw)));
-    Some(Value::Table([kind].into_iter().chain(values).collect()))
+    let info = resolved.info()?;
+    let kind = ("kind".to_owned(), Value::String(info.name.to_owned()));
+    Some(Value::Table([kind].into_iter().chain(values(info.parameters, &resolved.values())).collect()))
+}
+
+/// Parameters as resolved, without those that came later and do nothing.
+fn values(parameters: &[ParameterInfo], resolved: &[(&'static str, Raw)]) -> Vec<(String, Value)> {
+    let is_unset = |key: &str, raw: &Raw| parameters.iter().any(|row| row.name == key && row.is_unset(raw));
+    let kept = resolved.iter().filter(|(key, raw)| !is_unset(key, raw));
+    kept.map(|(key, raw)| ((*key).to_owned(), toml_value(raw))).collect()
 }
 
 /// Everything in a table of switches that has a kind.

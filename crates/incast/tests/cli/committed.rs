@@ -61,7 +61,7 @@ fn scenarios_in_pages_pass_check() {
 /// `scripts/comparison-chart.py` draws the numbers of the page.
 #[test]
 fn the_chart_shows_the_numbers_of_the_comparison() {
-    let (chart, page) = (page("docs/comparison.svg"), page("docs/comparison.md"));
+    let (chart, page) = (page("docs/comparison.svg"), page("docs/comparison-setting.md"));
     let table = page.split_once("--by-number -->").expect("tables").1;
     let table = table.split_once("<!-- end of table").expect("an end").0;
     let mut points = 0;
@@ -185,9 +185,12 @@ fn tables_in_pages_are_of_their_scenarios() {
     };
     let scenarios = [scenario("leaf-spine-100g.toml"), scenario("settings.toml")];
     let mut found = Vec::new();
-    let page = "docs/comparison.md";
-    let text = self::page(page);
-    for table in text.split("<!-- incast table ").skip(1) {
+    let pages = ["docs/comparison.md", "docs/comparison-setting.md"].map(|page| (page, self::page(page)));
+    let tables = |(page, text): &'_ (&'static str, String)| {
+        let tables: Vec<String> = text.split("<!-- incast table ").skip(1).map(str::to_owned).collect();
+        tables.into_iter().map(|table| (*page, table)).collect::<Vec<_>>()
+    };
+    for (page, table) in pages.iter().flat_map(tables) {
         let (head, rest) = table.split_once("-->").expect("options");
         let (body, _) = rest.split_once("<!-- end of table").expect("an end");
         let name = head.split_whitespace().next().expect("a name");

@@ -169,6 +169,7 @@ crate::parameters!(Parameters {
             older epoch that comes after a newer one. An epoch lasts for `advertise_interval` at least.",
         default: "0",
         value: |_| 0,
+        unset: "0",
         allowed: "0, or 2 to 4",
         check: |bits| matches!(bits, 0 | 2..=4),
         source: "ours; Blitz, SIGCOMM 2018, has none: the last share that arrives counts"

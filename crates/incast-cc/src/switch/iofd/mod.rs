@@ -145,6 +145,7 @@ crate::parameters!(Parameters {
             that one deflects it.",
         default: "false",
         value: |_| false,
+        unset: "false",
         source: "ours, by Congestion Isolation Messages (IEEE 802.1Qcz); the poster does not have it"
     },
     order: Order {
