@@ -283,6 +283,9 @@ crate::parameters!(Parameters {
     },
 });
 
+/// Doublings of the timeout of an adjoint packet, at most.
+const MOST_BACKOFF: u8 = 10;
+
 /// The sender of a flow.
 #[derive(Clone, Debug)]
 pub struct Polo {
@@ -315,7 +318,7 @@ impl Polo {
         self.unasked = now;
         self.settled = now.saturating_add(self.base_rtt);
         self.send(now);
-        self.backoff = (self.backoff + 1).min(10);
+        self.backoff = (self.backoff + 1).min(MOST_BACKOFF);
     }
 
     /// An adjoint packet is acknowledged: the next one follows.

@@ -4,8 +4,8 @@
 //! that are silent cost nothing. Only recovery 2 looks at all active flows, after two epochs without data.
 
 use super::{
-    Adjoint, AdjointScope, Arrival, Driven, Driving, End, EpochOf, LossPackets, Message, NewFlow, Parameters, Pause,
-    PausedWindow, ReceiverScheduler, Recovery2Scope, Scope,
+    Adjoint, AdjointScope, Arrival, Driven, Driving, End, EpochOf, LossPackets, MOST_BACKOFF, Message, NewFlow,
+    Parameters, Pause, PausedWindow, ReceiverScheduler, Recovery2Scope, Scope,
 };
 use crate::{Path, receiver_driven::slots::Slots};
 use incast_units::Time;
@@ -507,7 +507,9 @@ impl Receiver {
         let others =
             if self.by_flow() { !self.inactive.is_empty() } else { self.active.len() + self.inactive.len() > 1 };
         let Some(place) = self.active.first_key_value().map(|(_, place)| *place as usize) else { return };
-        let silence = self.rules.rto.time().saturating_mul(2);
+        // Where each has its own D they fill the queue: one that is silent is dead only after a sender's longest wait.
+        let waits = if self.by_flow() { 1 << MOST_BACKOFF } else { 2 };
+        let silence = self.rules.rto.time().saturating_mul(waits);
         if !self.rules.recovery3 || !others || self.flows[place].last_sign.saturating_add(silence) > now {
             return;
         }

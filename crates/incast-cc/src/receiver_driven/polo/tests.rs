@@ -415,7 +415,7 @@ fn a_dead_flow_with_a_d_of_its_own_gives_up_its_place() {
     let mut world = World::new(&[&given[..], &[("unscheduled", text("2KB")), ("rto", text("1ms"))]].concat());
     (0..2).for_each(|_| _ = world.open(100));
     (0..2).for_each(|flow| _ = world.data(flow, 0));
-    world.now = at(2_000);
+    world.now = at(1_024_000);
     assert!(!world.adjoint(1).contains('0') && world.receiver.d_of(0).is_some_and(|(_, awaited)| awaited > 0));
     _ = world.open(100);
     assert_eq!(world.data(2, 0), "", "it waits");
