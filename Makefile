@@ -79,7 +79,8 @@ hosts:
 	    "rigs/virtual-time/run.sh --churn" \
 	    "deploy/linux/tcp_marimo/package-test.sh" \
 	    "deploy/linux/marimoctl/upgrade-test.sh" \
-	    "deploy/linux/marimoctl/package-test.sh"
+	    "deploy/linux/hostctl/package-test.sh marimoctl" \
+	    "deploy/linux/hostctl/package-test.sh onrampctl"
 
 ## Formatting, lints, documentation links, licences, what is in the packages.
 lint:

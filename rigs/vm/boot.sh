@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Boots a Debian 13 with systemd in QEMU's software emulation, with the newest kernel that its backports have, twice: with
-# the BPF form by marimoctl's package and units, and with the module by a line in sysctl.d. What docs/rollout.md and
-# docs/deploy.md tell operators to type is read from there and run as it is printed.
-# usage: rigs/vm/boot.sh [bpf] [module]
+# Boots a Debian 13 with systemd in QEMU's software emulation, with the newest kernel that its backports have, twice for each
+# form: Marimo's BPF form by marimoctl's package and units, its module by a line in sysctl.d, and On-Ramp by onrampctl's
+# package and units. What docs/rollout.md and docs/deploy.md tell operators to type is read from there and run as printed.
+# usage: rigs/vm/boot.sh [bpf] [module] [onramp]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=rigs/vm/vm.sh
 . rigs/vm/vm.sh
 
 forms=("$@")
-[ $# -gt 0 ] || forms=(bpf module)
+[ $# -gt 0 ] || forms=(bpf module onramp)
 for form in "${forms[@]}"; do
-    case $form in bpf | module) ;; *)
-        echo "boot.sh: no form '$form' (bpf, module)" >&2
+    case $form in bpf | module | onramp) ;; *)
+        echo "boot.sh: no form '$form' (bpf, module, onramp)" >&2
         exit 2
         ;;
     esac
@@ -32,7 +32,8 @@ alone
 kernel=$("$rig/kernel.sh" newest)
 version=$(cat "$kernel/version")
 module "$kernel"
-package=$(deploy/linux/marimoctl/package.sh)
+package=$(deploy/linux/hostctl/package.sh marimoctl)
+onramp=$(deploy/linux/hostctl/package.sh onrampctl)
 base=$(rigs/debian/root.sh --newest boot systemd-sysv udev ifupdown iproute2 kmod procps netcat-openbsd libelf1t64 zlib1g frr)
 
 # quoted PAGE REGEXP: what it has between back quotes in the rows of tables, as far as that matches.
@@ -55,11 +56,12 @@ for form in "${forms[@]}"; do
     mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/upper,workdir=$work/work" "$work/root"
     root=$work/root
     # The page's commands find what builds the package; here that is built already. sudo is nobody's: root types.
-    mkdir -p "$root/rig" "$root/tree/deploy/linux/marimoctl" "$root/lib/modules/$version/updates"
+    mkdir -p "$root/rig" "$root/tree/deploy/linux/hostctl" "$root/lib/modules/$version/updates"
     cp "$package" "$root/rig/marimoctl.deb"
-    printf '#!/bin/sh\necho ../rig/marimoctl.deb\n' >"$root/tree/deploy/linux/marimoctl/package.sh"
+    cp "$onramp" "$root/rig/onrampctl.deb"
+    printf '#!/bin/sh\necho ../rig/marimoctl.deb\n' >"$root/tree/deploy/linux/hostctl/package.sh"
     printf '#!/bin/sh\nexec "$@"\n' >"$root/usr/local/bin/sudo"
-    chmod 755 "$root/tree/deploy/linux/marimoctl/package.sh" "$root/usr/local/bin/sudo"
+    chmod 755 "$root/tree/deploy/linux/hostctl/package.sh" "$root/usr/local/bin/sudo"
     cp "$rig/guest/lib.sh" "$rig/guest/booted.sh" "$root/rig/"
     echo "$form" >"$root/rig/form"
     blocks docs/rollout.md >"$root/rig/rollout"
@@ -80,9 +82,9 @@ for form in "${forms[@]}"; do
     for file in rollout stages deploy marimoctl module prose modprobe ifupdown; do
         [ -s "$root/rig/$file" ] || { echo "boot.sh: no commands in the page ($file)" >&2; exit 1; }
     done
-    # A link for routes, and what may be loaded.
+    # A link for routes, its queue, and what may be loaded.
     cp "$built/module-$version/tcp_marimo.ko" "$root/lib/modules/$version/updates/"
-    find "$kernel/root/usr/lib/modules/$version" -name 'dummy.ko*' -exec cp {} "$root/lib/modules/$version/updates/" \;
+    find "$kernel/root/usr/lib/modules/$version" \( -name 'dummy.ko*' -o -name 'sch_fq.ko*' \) -exec cp {} "$root/lib/modules/$version/updates/" \;
     cp "$kernel/root/usr/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"
     depmod -b "$root" "$version"
     cp "$rig"/guest/systemd/* "$root/etc/systemd/system/"

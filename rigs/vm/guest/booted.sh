@@ -36,7 +36,55 @@ routes_through() { [ "$(ip route show "$1" | grep -c "$2")" -eq "$3" ]; }
 watched_says() { marimoctl metrics >/out/metrics 2>&1 && grep -qE "^$1\$" /out/metrics; }
 exposed() { systemd-analyze security --no-pager --threshold=30 "$1" >>/out/security 2>&1; }
 
+has_fq() { tc qdisc show dev rig0 | grep -q '^qdisc fq .*nopacing'; }
+attached() { onrampctl status >/out/status 2>&1 && grep -q rig0 /out/status; }
+detached() { [ ! -e /sys/fs/bpf/onramp ]; }
+stamps() { ip route show "$1" | grep -q 'features.* tcp_usec_ts'; }
+no_route_stamps() { ! ip route show | grep -q tcp_usec_ts; }
+
 case $form$stage in
+onramp1)
+    check "the package" apt-get install -qq -y /rig/onrampctl.deb
+    check "enables nothing" [ "$(systemctl is-enabled onramp.service)" = disabled ]
+    all_routes >/tmp/routes
+    check "without a device the unit does not start" fails timeout 20 systemctl start onramp.service
+    systemctl stop onramp.service
+    echo DEVICES=rig0 >/etc/onramp/devices
+    check "nor without fq" fails timeout 20 systemctl start onramp.service
+    systemctl stop onramp.service
+    journalctl -b --no-pager -u onramp.service >/out/refused
+    check "which it says" contains /out/refused 'fq'
+    printf '[FairQueueing]\nPacing=no\n' >>/etc/systemd/network/rig0.network
+    networkctl reload
+    networkctl reconfigure rig0
+    eventually "networkd gives the device fq without pacing" has_fq
+    check "the unit starts" systemctl start onramp.service
+    check "it is attached" attached
+    check "the watcher runs" [ "$(systemctl is-active onramp-watch.service)" = active ]
+    check "metrics are written under the sandbox" systemctl start onramp-metrics.service
+    check "and say that it is loaded" grep -qx 'onramp_loaded 1' /var/lib/prometheus/node-exporter/onramp.prom
+    for unit in onramp onramp-metrics onramp-watch; do
+        check "exposure of $unit.service is below 3" exposed $unit.service
+    done
+    check "a route is enabled" onrampctl enable --stamps-only 10.2.3.0/24
+    check "and stamps in microseconds" stamps 10.2.3.0/24
+    check "somebody makes it anew" ip route replace 10.2.3.0/24 dev rig0 proto static scope link
+    eventually "the watcher puts back what it was given" stamps 10.2.3.0/24
+    check "stopping the unit takes it back" systemctl stop onramp.service
+    check "the route" no_route_stamps
+    check "and the programs" detached
+    check "all routes are as before" same_routes /tmp/routes
+    check "the unit is enabled" systemctl -q enable onramp.service
+    ;;
+onramp2)
+    eventually "it is attached after a boot" attached
+    check "a route is enabled" onrampctl enable --stamps-only 10.2.3.0/24
+    check "no unit has failed" [ -z "$(systemctl list-units --failed --no-legend --plain onramp*)" ]
+    check "the package goes" apt-get purge -qq -y onrampctl
+    check "and the programs with it" detached
+    check "and the route's attributes" no_route_stamps
+    check "and what it kept" [ ! -e /var/lib/onramp ]
+    ;;
 bpf1)
     types rollout
     check "the unit has loaded it" contains /proc/sys/net/ipv4/tcp_available_congestion_control bpf_marimo
