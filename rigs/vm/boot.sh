@@ -29,6 +29,7 @@ if [ "${BOOT_RIG:-}" != inside ]; then
     BOOT_RIG=inside exec unshare --mount --propagation private "$rig/boot.sh" "${forms[@]}"
 fi
 alone
+traffic
 kernel=$("$rig/kernel.sh" newest)
 version=$(cat "$kernel/version")
 module "$kernel"
