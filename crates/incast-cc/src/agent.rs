@@ -49,6 +49,8 @@ pub struct Effects {
     pub undetermined: bool,
     /// The content of its notifications.
     pub notifies: CnpContent,
+    /// It writes rates of its own into telemetry, in place of those of ports.
+    pub advertises: bool,
 }
 
 /// An egress port as it is built.

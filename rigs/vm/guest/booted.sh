@@ -47,16 +47,14 @@ onramp1)
     check "the package" apt-get install -qq -y /rig/onrampctl.deb
     check "enables nothing" [ "$(systemctl is-enabled onramp.service)" = disabled ]
     all_routes >/tmp/routes
-    check "without a device the unit does not start" fails timeout 20 systemctl start onramp.service
-    systemctl stop onramp.service
+    check "without a device the unit does not start" fails systemctl start onramp.service
     echo DEVICES=rig0 >/etc/onramp/devices
-    check "nor without fq" fails timeout 20 systemctl start onramp.service
+    check "nor without fq" fails systemctl start onramp.service
     systemctl stop onramp.service
     journalctl -b --no-pager -u onramp.service >/out/refused
     check "which it says" contains /out/refused 'fq'
     printf '[FairQueueing]\nPacing=no\n' >>/etc/systemd/network/rig0.network
-    networkctl reload
-    networkctl reconfigure rig0
+    systemctl restart systemd-networkd.service
     eventually "networkd gives the device fq without pacing" has_fq
     check "the unit starts" systemctl start onramp.service
     check "it is attached" attached

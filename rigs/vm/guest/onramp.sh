@@ -45,6 +45,16 @@ counter() {
     done
     echo $_total
 }
+# Retransmission timeouts of all senders since they were there.
+timeouts() {
+    _total=0
+    for _s in 0 1 2 3; do
+        _one=$(in_namespace "incast-$_s" awk '/^TcpExt:/ && !k { for (i = 2; i <= NF; i++) if ($i == "TCPTimeouts") k = i; next }
+            /^TcpExt:/ { print $k }' /proc/net/netstat)
+        _total=$((_total + _one))
+    done
+    echo $_total
+}
 # Octets that wait at the switch, ten times a second, until the file is gone.
 sample() {
     touch /tmp/sampling
@@ -125,6 +135,31 @@ done
 check "detached and attached while data is on its way, all flows end intact" [ $whole = $rounds ]
 check "three times at least" [ $turns -ge 3 ]
 note "$turns times"
+
+# Its commands are killed at any moment: traffic goes on, and what was half done the next command ends or undoes.
+plan /out/killed.csv 4000000
+kills=0
+late=$(timeouts)
+traffic /out/killed.csv /out/killed-flows.csv &
+flood=$!
+while kill -0 $flood 2>/dev/null && [ $kills -lt 50 ]; do
+    for command in unload "load port --set max_hold=50ms" "enable default --peer 10.9.200.2:7" rollback; do
+        # shellcheck disable=SC2086 # its words
+        nsenter --net=/run/netns/incast-0 onrampctl $command >>/out/killed 2>&1 &
+        victim=$!
+        sleep "0.$((kills * 7 % 10))"
+        kill -9 $victim 2>/dev/null && kills=$((kills + 1))
+        wait $victim 2>/dev/null
+    done
+done
+wait $flood
+check "commands are killed while data is on its way, all flows end intact" [ "$?$(sum ok /out/killed-flows.csv)" = 04 ]
+note "$kills times, $(($(timeouts) - late)) retransmission timeouts of all senders meanwhile"
+check "three times at least" [ $kills -ge 3 ]
+ctl 0 rollback
+ctl 0 unload
+check "it is attached again" loads 0
+check "and holds again" enables 0
 
 # Whoever replaces fq takes the packets that it holds with it, as always; after that nothing is held.
 plan /out/replaced.csv 1500000

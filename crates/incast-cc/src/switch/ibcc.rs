@@ -186,6 +186,7 @@ impl SwitchAgent for Ibcc {
             marks: threshold > 0,
             undetermined: false,
             notifies: CnpContent::Nothing,
+            ..Effects::default()
         }
     }
     fn install(constants: &Arc<Constants>, site: &Site<'_>) -> Self {

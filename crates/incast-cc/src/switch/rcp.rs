@@ -9,7 +9,9 @@
 //!
 //! Readings and deviations (`docs/blitz.md`, "Convergence"):
 //! - d is the base RTT, not an average of what packets say of theirs.
-//! - A period ends with the first packet that leaves after T: there is no timer. T in the rule is what has passed.
+//! - A port's first period begins with its first packet, and a period ends with the first packet that leaves after T:
+//!   there is no timer. T in the rule is what has passed.
+//! - y counts every packet, acknowledgements too, with preamble and gap. Rates are whole Mbit/s, one at least.
 
 use crate::{
     Path,
@@ -88,9 +90,10 @@ struct Port {
     /// R and C in bit/s.
     rate: f64,
     capacity: f64,
-    /// Bytes that have arrived since the last change of the rate, and when that was.
+    /// Bytes that have arrived since the last change of the rate, and when that was; the first period begins with the first
+    /// packet.
     arrived: u64,
-    since: Time,
+    since: Option<Time>,
 }
 
 impl Port {
@@ -132,11 +135,10 @@ impl SwitchAgent for Rcp {
         parameters.values()
     }
     fn effects(_parameters: &Arc<Parameters>) -> Effects {
-        Effects::default()
+        Effects { advertises: true, ..Effects::default() }
     }
     fn install(parameters: &Arc<Parameters>, site: &Site<'_>) -> Self {
-        let port =
-            |capacity: f64| Port { rate: parameters.initial * capacity, capacity, arrived: 0, since: Time::ZERO };
+        let port = |capacity: f64| Port { rate: parameters.initial * capacity, capacity, arrived: 0, since: None };
         Self {
             ports: site.ports.iter().map(|setup| port(setup.rate.as_f64())).collect(),
             parameters: parameters.clone(),
@@ -144,15 +146,17 @@ impl SwitchAgent for Rcp {
     }
 
     fn on_enqueue(&mut self, port: &PortView, packet: &PacketView, _switch: &impl SwitchView, _verdict: &mut Verdict) {
-        self.ports[usize::from(port.port)].arrived += u64::from(packet.bytes) + GAP;
+        let own = &mut self.ports[usize::from(port.port)];
+        own.arrived += u64::from(packet.bytes) + GAP;
+        own.since.get_or_insert(port.now);
     }
 
     fn on_dequeue(&mut self, port: &PortView, _packet: &PacketView, _switch: &impl SwitchView, verdict: &mut Verdict) {
         let own = &mut self.ports[usize::from(port.port)];
-        let elapsed = port.now.saturating_sub(own.since);
+        let elapsed = port.now.saturating_sub(own.since.unwrap_or(port.now));
         if elapsed >= self.parameters.period.time() {
             own.update(&self.parameters, elapsed, port.queue_bytes);
-            (own.arrived, own.since) = (0, port.now);
+            (own.arrived, own.since) = (0, Some(port.now));
         }
         verdict.advertise = Some((own.rate / 1e6).max(1.0) as u32);
     }
@@ -175,7 +179,7 @@ mod tests {
     #[test]
     fn one_change_of_the_rate() {
         let after = |arrived, queue| {
-            let mut port = Port { rate: 1e9, capacity: 1e10, arrived, since: Time::ZERO };
+            let mut port = Port { rate: 1e9, capacity: 1e10, arrived, since: None };
             port.update(&parameters(&[]), Time::from_us(100), queue);
             port.rate
         };
@@ -191,7 +195,7 @@ mod tests {
     fn the_rate_converges_to_equal_parts() {
         for (flows, gamma) in [(2.0, 1.0), (10.0, 1.0), (10.0, 0.95)] {
             let parameters = parameters(&[("gamma", gamma)]);
-            let mut port = Port { rate: 0.05e10, capacity: 1e10, arrived: 0, since: Time::ZERO };
+            let mut port = Port { rate: 0.05e10, capacity: 1e10, arrived: 0, since: None };
             let (mut queue, mut sent) = (0.0f64, [port.rate; 2]);
             for _ in 0..200 {
                 port.arrived = (sent[0] * flows * 100e-6 / 8.0) as u64;

@@ -184,6 +184,7 @@ impl SwitchAgent for Tcd {
             marks: true,
             undetermined: true,
             notifies: CnpContent::Nothing,
+            ..Effects::default()
         }
     }
     fn install(parameters: &Arc<Parameters>, site: &Site<'_>) -> Self {

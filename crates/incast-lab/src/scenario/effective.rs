@@ -102,7 +102,7 @@ fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
         table.insert("priority".into(), Value::Integer(class.priority.into()));
         table.insert("ack_priority".into(), Value::Integer(class.ack_priority.unwrap_or(class.priority).into()));
         table.insert("notification_priority".into(), Value::Integer(class.notification_priority.into()));
-        table.extend(values(class.law.info().parameters, &class.law.values()));
+        table.extend(values(class.law.info().parameters, &class.law.values(), &Table::new()));
     }
     table.extend(own.and_then(|class| underlay(&class.underlay)).map(|it| ("underlay".to_owned(), it)));
     let mut by_class = Table::new();
@@ -112,7 +112,7 @@ fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
         refined.insert("priority".into(), Value::Integer(class.priority.into()));
         refined.insert("ack_priority".into(), Value::Integer(class.ack_priority.unwrap_or(class.priority).into()));
         refined.insert("notification_priority".into(), Value::Integer(class.notification_priority.into()));
-        refined.extend(values(class.law.info().parameters, &class.law.values()));
+        refined.extend(values(class.law.info().parameters, &class.law.values(), &table));
         // Without one it would have the scheme's.
         let none = || (!written.underlay.is_none()).then(|| Value::String("none".into()));
         refined.extend(underlay(&class.underlay).or_else(none).map(|it| ("underlay".to_owned(), it)));
@@ -127,7 +127,7 @@ fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
         flatten_switch(&mut switch);
         if let (Some(info), Value::Table(switch)) = (resolved.switch.agent.info(), &mut switch) {
             let kind = ("kind".to_owned(), Value::String(info.name.to_owned()));
-            let parameters = values(info.parameters, &resolved.switch.agent.values());
+            let parameters = values(info.parameters, &resolved.switch.agent.values(), &Table::new());
             switch.insert("agent".into(), Value::Table([kind].into_iter().chain(parameters).collect()));
         }
         table.insert("switch".into(), switch);
@@ -144,13 +144,13 @@ fn scheme(resolved: &Resolved, written: &Scheme) -> Value {
 fn underlay(resolved: &UnderlayParameters) -> Option<Value> {
     let info = resolved.info()?;
     let kind = ("kind".to_owned(), Value::String(info.name.to_owned()));
-    Some(Value::Table([kind].into_iter().chain(values(info.parameters, &resolved.values())).collect()))
+    Some(Value::Table([kind].into_iter().chain(values(info.parameters, &resolved.values(), &Table::new())).collect()))
 }
 
-/// Parameters as resolved, without those that came later and do nothing.
-fn values(parameters: &[ParameterInfo], resolved: &[(&'static str, Raw)]) -> Vec<(String, Value)> {
+/// Parameters as resolved, without those that came later and do nothing, unless they would be `inherited` otherwise.
+fn values(parameters: &[ParameterInfo], resolved: &[(&'static str, Raw)], inherited: &Table) -> Vec<(String, Value)> {
     let is_unset = |key: &str, raw: &Raw| parameters.iter().any(|row| row.name == key && row.is_unset(raw));
-    let kept = resolved.iter().filter(|(key, raw)| !is_unset(key, raw));
+    let kept = resolved.iter().filter(|(key, raw)| !is_unset(key, raw) || inherited.contains_key(*key));
     kept.map(|(key, raw)| ((*key).to_owned(), toml_value(raw))).collect()
 }
 

@@ -447,7 +447,7 @@ fn a_collision_behind_the_spine_is_undone_by_isolation_messages() {
     let fabric =
         LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link, fabric_links: 1 };
     let topology = fabric.build().expect("a good topology");
-    let with = |seed, given: &[(&str, Raw)]| {
+    let by = |seed, given: &[(&str, Raw)]| {
         let mut config = config(topology.clone(), "dctcp", &[]);
         config.seed = seed;
         config.host.mtu = MTU;
@@ -461,11 +461,11 @@ fn a_collision_behind_the_spine_is_undone_by_isolation_messages() {
         let slowdown = |flow: &FlowRecord| common::took(flow).as_us_f64() / common::ideal(flow).as_us_f64();
         (outcome.flows.iter().map(slowdown).fold(0.0, f64::max), outcome.totals.deflections)
     };
-    let seed = (0..20).find(|seed| with(*seed, &[]).0 > 1.5).expect("every other seed");
-    let (without, told) = (with(seed, &[]), with(seed, &[("isolation_messages", Raw::Flag(true))]));
-    println!("seed {seed}: {without:?} and {told:?}");
+    let seed = (0..20).find(|seed| by(*seed, &[]).0 > 1.5).expect("every other seed");
+    let (without, with) = (by(seed, &[]), by(seed, &[("isolation_messages", Raw::Flag(true))]));
+    println!("seed {seed}: {without:?} and {with:?}");
     assert!(without.0 > 1.9 && without.1 == 0, "{without:?}");
-    assert!(told.0 < 1.1 && told.1 > 10_000, "{told:?}");
+    assert!(with.0 < 1.1 && with.1 > 10_000, "{with:?}");
 }
 
 // ---- Virtual channels --------------------------------------------------------------------------------------

@@ -316,6 +316,7 @@ impl Dasr {
     /// says nothing.
     fn is_outdated(&self, now: Time, epoch: u8) -> bool {
         let parameters = &self.constants.parameters;
+        // Of all numbers; none without epochs.
         let half = 1u8 << parameters.epoch_bits >> 1;
         let (last, since) = self.epoch;
         let known = parameters.advertise_interval.time().saturating_mul(half.into());

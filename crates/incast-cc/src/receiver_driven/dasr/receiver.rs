@@ -115,7 +115,7 @@ pub struct Receiver {
     /// The number of the epoch, and when the next one may begin.
     epoch: (u8, Time),
     /// Shares have changed since it began.
-    turns: bool,
+    epoch_is_due: bool,
     /// Shares may have changed since they were advertised.
     changed: bool,
     /// When they may be advertised again.
@@ -149,7 +149,7 @@ impl Receiver {
             iterated: LEAST_ITERATED,
             iteration: (Time::ZERO, Time::ZERO),
             epoch: (0, Time::ZERO),
-            turns: false,
+            epoch_is_due: false,
             changed: false,
             next_advertisement: Time::ZERO,
             idle_deadlines: BinaryHeap::new(),
@@ -212,18 +212,22 @@ impl Receiver {
         (party.weight * flow.weight) as f64 / party.weights.max(1) as f64
     }
 
-    /// Max-min: flows that cannot use their share leave the rest of it to the others (docs/blitz.md, 4).
+    /// Finds the level anew.
     fn settle(&mut self) {
-        (self.changed, self.turns) = (true, true);
+        let level = self.find_level();
+        self.epoch_is_due |= level != self.level;
+        (self.changed, self.level) = (true, level);
+    }
+
+    /// Max-min: flows that cannot use their share leave the rest of it to the others (docs/blitz.md, 4).
+    fn find_level(&self) -> f64 {
         let weights = (self.weights + self.expected).max(1) as f64;
         let link = 1.0 - self.for_acks;
         if self.parameters().allocation == Allocation::Iterative {
-            self.level = self.iterated;
-            return;
+            return self.iterated;
         }
-        self.level = link / weights;
         if self.limited == 0 {
-            return;
+            return link / weights;
         }
         let held_back = self.flows.iter().filter(|flow| flow.active && flow.limit < 1.0);
         let mut held_back: Vec<(f64, u32, f64, f64)> = held_back
@@ -242,10 +246,10 @@ impl Receiver {
             others -= weight;
             if others < 1e-6 {
                 // All of them are limited elsewhere: no flow can use the rest.
-                return;
+                return link / weights;
             }
         }
-        self.level = rest / others;
+        rest / others
     }
 
     /// A flow's part of the link. One that is held back gets its fair part, or a little more than it uses.
@@ -260,10 +264,10 @@ impl Receiver {
     }
 
     /// Begins the next epoch, if shares have changed and this one has lasted long enough.
-    fn turn_epoch(&mut self, now: Time) {
+    fn begin_epoch(&mut self, now: Time) {
         let (number, until) = self.epoch;
-        if self.turns && now >= until {
-            self.turns = false;
+        if self.epoch_is_due && now >= until {
+            self.epoch_is_due = false;
             self.epoch = (number.wrapping_add(1), now.saturating_add(self.parameters().advertise_interval.time()));
         }
     }
@@ -323,11 +327,14 @@ impl Receiver {
     /// Advertises their shares to senders, if these have changed and the interval is over. New limits of senders take
     /// effect then, too.
     fn advertise(&mut self, now: Time, send: &mut dyn FnMut(u32, Share)) {
-        self.turn_epoch(now);
-        if !self.changed || now < self.next_advertisement {
+        let advertises = self.changed && now >= self.next_advertisement;
+        if advertises {
+            self.settle();
+        }
+        self.begin_epoch(now);
+        if !advertises {
             return;
         }
-        self.settle();
         self.changed = false;
         let mut advertised = 0;
         for place in 0..self.flows.len() {
@@ -400,7 +407,7 @@ impl ReceiverScheduler for Receiver {
         };
         let place = self.flows.insert(new.flow, flow);
         self.set_active(place, true);
-        self.turn_epoch(new.now);
+        self.begin_epoch(new.now);
     }
 
     fn on_tag(&mut self, now: Time, flow: u32, tag: DataTag) {
@@ -426,7 +433,7 @@ impl ReceiverScheduler for Receiver {
                     if self.flows[place].active {
                         self.limited = self.limited + usize::from(limit < 1.0) - usize::from(before < 1.0);
                     }
-                    self.changed = true;
+                    (self.changed, self.epoch_is_due) = (true, true);
                 }
             }
         }

@@ -44,7 +44,8 @@ impl Share {
     pub fn in_epoch(self, epoch: u8, bits: u32) -> Self {
         let most = (1u32 << (16 - bits)) - 1;
         let above = u32::from(self.0.get()) - 1;
-        let kept = (((above + (1 << bits >> 1)) >> bits) + 1).min(most);
+        let to_nearest = 1 << bits >> 1;
+        let kept = (((above + to_nearest) >> bits) + 1).min(most);
         let epoch = u32::from(epoch) & ((1 << bits) - 1);
         Self::from_bits((epoch << (16 - bits) | kept) as u16).unwrap_or(self)
     }

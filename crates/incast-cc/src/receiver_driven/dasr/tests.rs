@@ -150,6 +150,20 @@ fn a_share_of_an_older_epoch_is_passed_over() {
     }
 }
 
+/// Shares that change by what a sender can use are of an epoch of their own.
+#[test]
+fn a_limit_begins_an_epoch() {
+    let mut script = Script::new(&[("epoch_bits", Raw::Integer(4)), ("water_filling", Raw::Flag(true))]);
+    script.open_all([1, 2]);
+    script.until(at(20));
+    let number = |script: &mut Script| Share::from_tag(script.receiver.ack_tag(1).expect("in progress")).of_epoch(4).1;
+    let before = number(&mut script);
+    script.data(at(30), 0, limit(0.25));
+    assert_eq!(number(&mut script), before + 1);
+    script.data(at(40), 1, None);
+    assert_eq!(number(&mut script), before + 1, "nothing has changed");
+}
+
 #[test]
 fn changes_are_told_at_once_and_then_twice_an_rtt_to_those_who_do_not_know() {
     let mut script = Script::new(&[]);

@@ -45,8 +45,8 @@
 //! paths would add one, between these paths. Answers are frames of single links, as pause frames are, and wait for
 //! no queue. Virtual channels keep routes free of cycles: see `routing/detours.rs` of the simulator.
 //!
-//! **Collisions ahead.** A switch with one port to the destination cannot deflect, and the switch before it does not see
-//! its queue. With `isolation_messages` it tells that one which flow stands there, by a Congestion Isolation Message (IEEE
+//! **Collisions ahead.** A switch without a better port cannot deflect, as a spine with one port to each leaf, and the switch
+//! before it does not see its queue. With `isolation_messages` it tells that one which flow stands there, by a Congestion Isolation Message (IEEE
 //! 802.1Qcz), and that one takes the flow's port for congested.
 //!
 //! Choices (all in `docs/iofd.md`): thresholds, which flows move, that nothing is deflected at the last switch.
@@ -141,7 +141,7 @@ crate::parameters!(Parameters {
         source: "ours: an answer is due after a base RTT and two queues that are `deflect_above`"
     },
     isolation_messages: bool {
-        doc: "A switch from whose long queue there is no other port tells the switch before it which flow stands in it, and \
+        doc: "A switch that finds no better port than one with a long queue tells the switch before it which flow stands in it, and \
             that one deflects it.",
         default: "false",
         value: |_| false,
@@ -580,7 +580,8 @@ impl Rerouting for Iofd {
     }
 
     fn on_isolation(&mut self, now: Time, port: u16, source: u32, sequence: u32) {
-        self.isolated.retain(|known| known.until > now);
+        let is = |known: &Isolated| (known.source, known.sequence, known.port) == (source, sequence, port);
+        self.isolated.retain(|known| known.until > now && !is(known));
         if self.isolated.len() < ISOLATED {
             let until = now.saturating_add(self.parameters.marker_timeout.time());
             self.isolated.push_back(Isolated { source, sequence, port, until });

@@ -236,20 +236,20 @@ fn a_flow_leaves_a_long_queue_behind_its_marker() {
     assert_eq!(bench.enter(packet(1)), Fate::Port(2));
 }
 
-/// A switch without another port tells the one before it, one flow in 8 us and not while the port is paused; that one
+/// A switch without a better port reports to the one before it, one flow in 8 us and not while the port is paused; that one
 /// deflects the flow, not to where it came from.
 #[test]
-fn a_collision_ahead_is_told_to_the_switch_before() {
+fn a_collision_ahead_is_reported_to_the_switch_before() {
     let mut next = Bench::new(&[Bench::flag("isolation_messages")]);
     (2..5).for_each(|port| next.ports.bytes[port] = 10_001);
     next.ports.stuck = vec![2];
     assert_eq!((next.enter(packet(1)), next.agent.next_action()), (Fate::Port(2), None));
     next.ports.stuck.clear();
-    for (time, told) in [(0, true), (7, false), (8, true)] {
+    for (time, reported) in [(0, true), (7, false), (8, true)] {
         next.now = US(time);
         assert_eq!(next.enter(packet(1)), Fate::Port(2));
         let message = Action::Isolate { ingress: 0, source: 7, sequence: 1 };
-        assert_eq!(next.agent.next_action(), told.then_some(message), "{time}");
+        assert_eq!(next.agent.next_action(), reported.then_some(message), "{time}");
     }
     let mut without = Bench::new(&[]);
     without.ports.bytes = next.ports.bytes;

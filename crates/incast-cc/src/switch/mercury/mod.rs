@@ -264,6 +264,7 @@ impl SwitchAgent for Mercury {
             marks: marks != Marks::Off,
             undetermined: false,
             notifies: CnpContent::Windows,
+            ..Effects::default()
         }
     }
     fn install(constants: &Arc<Constants>, site: &Site<'_>) -> Self {

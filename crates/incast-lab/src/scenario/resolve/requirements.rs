@@ -37,6 +37,9 @@ pub fn warnings(topology: &Topology, scheme: &Resolved) -> Vec<String> {
         if let Some(agent) = needs.agent.filter(|agent| switch.agent.info().is_none_or(|own| own.name != *agent)) {
             say(format!("{law} reads what the agent {agent} of switches writes, and switch.agent is not {agent:?}"));
         }
+        if needs.telemetry && needs.agent.is_none() && switch.agent.effects().advertises {
+            say(format!("{law} takes the rates that switch.agent writes for those of links"));
+        }
         if let Some(by) = reorders(switch) {
             if let Some(why) = needs.order {
                 say(format!("{why}, and load_balancing = {by:?} reorders packets"));

@@ -1,6 +1,7 @@
 //! Receiver-driven laws: what other laws do beside them.
 
 use super::*;
+use incast_cc::parameters::Raw;
 use incast_sim::config::ClassConfig;
 
 /// The first scheme under one law, with more of it, over switches with so many priorities.
@@ -10,6 +11,20 @@ fn under(law: &str, priorities: u8, more: &str) -> Scenario {
         .replacen("law = \"dctcp\"\n", &format!("law = \"{law}\"\nname = \"mixed\"\n{more}\n"), 1)
         .replacen("scheme = \"dctcp\"", "scheme = \"mixed\"", 1);
     parse(&text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What came later and does nothing is left out of what a scenario comes to, but not where a class would inherit it.
+#[test]
+fn a_parameter_that_does_nothing_is_kept_where_another_would_be_inherited() {
+    let plain = under("dasr", 3, "").effective_toml();
+    assert_eq!(under("dasr", 3, "epoch_bits = 0").effective_toml(), plain);
+    let text = under("dasr", 3, "epoch_bits = 4\nby_class.incast = { epoch_bits = 0 }").effective_toml();
+    let again = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(again.effective_toml(), text);
+    let bits =
+        |class: &ClassConfig| class.law.values().into_iter().find(|(key, _)| *key == "epoch_bits").map(|(_, raw)| raw);
+    let of = |name: &str| again.runs()[0].resolved.classes.iter().find(|class| class.name == name).and_then(bits);
+    assert_eq!([of("background"), of("incast")], [4, 0].map(|bits| Some(Raw::Integer(bits))));
 }
 
 /// Receivers tell shares: who is to be counted together has the same receivers.
