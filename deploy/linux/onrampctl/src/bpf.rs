@@ -50,9 +50,12 @@ pub fn lacking() -> Option<String> {
     (!stamps).then(|| "this kernel has no time stamps in microseconds (Linux 6.7)".into())
 }
 
+/// The folder of all network namespaces' pins.
+const FOLDER: &str = "/sys/fs/bpf/onramp";
+
 /// The folder of this network namespace's pins.
 pub fn folder() -> Outcome<PathBuf> {
-    Ok(PathBuf::from("/sys/fs/bpf/onramp").join(namespace()?))
+    Ok(PathBuf::from(FOLDER).join(namespace()?))
 }
 
 /// What is attached in this network namespace.
@@ -259,6 +262,10 @@ pub fn remove() -> Outcome {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).during(format!("cannot remove {}", folder.display()))
         }
-        _ => Ok(()),
+        _ => {
+            // The folder of all namespaces goes with the last one.
+            let _ = fs::remove_dir(FOLDER);
+            Ok(())
+        }
     }
 }
