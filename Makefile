@@ -70,7 +70,7 @@ hosts:
 	    "rigs/vm/run.sh --kernel 6.12" \
 	    "rigs/vm/run.sh --kernel 7.2" \
 	    "rigs/vm/run.sh --kernel newest" \
-	    "rigs/vm/run.sh --onramp --kernel newest" \
+	    "rigs/vm/run.sh --onramp --long --kernel newest" \
 	    "rigs/vm/boot.sh" \
 	    "rigs/vm/instructions.sh" \
 	    "rigs/virtual-time/run.sh --short" \

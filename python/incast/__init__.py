@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _incast
 from ._errors import BusyError, Error, Problem, ResultsError, RunError, RunWarning, ScenarioError, ScenarioWarning
-from ._results import Results, Table, open
+from ._open import open
+from ._results import Results, Table
 from ._run import run
 from ._scenario import Check, PlannedRun, Scenario
 from ._sweep import Sweep, sweep

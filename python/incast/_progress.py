@@ -19,6 +19,15 @@ def reporter(wanted: bool | Progress | None) -> tuple[Progress | None, Callable[
     return None, lambda: None
 
 
+def pace(done: int, of: int, seconds: float) -> str:
+    """How fast it goes and for how long it will, once something is done."""
+    if not 0 < done < of or seconds < 1:
+        return ""
+    left = seconds / done * (of - done)
+    unit, scale = next((it for it in (("h", 3600), ("min", 60)) if left >= 2 * it[1]), ("s", 1))
+    return f", {60 * done / seconds:.3g} a minute, about {left / scale:.0f} {unit} left"
+
+
 def _notebook() -> tuple[Progress, Callable[[], None]] | None:
     ipython = sys.modules.get("IPython")
     shell = ipython and ipython.get_ipython()

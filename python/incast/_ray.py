@@ -304,6 +304,7 @@ class Driver:
         self.left = [folder for folder in self.staging.parent.glob("[!.]*") if folder != self.staging and _is_left(folder)]
         waiting: dict[Any, Task] = {}
         joins: dict[Future[list[str]], str] = {}
+        killed = False
         with ThreadPoolExecutor(2) as pool:
             try:
                 self._run(pool, waiting, joins)
@@ -313,6 +314,7 @@ class Driver:
                 for reference in waiting:
                     if reference not in finished:
                         self.ray.cancel(reference, force=True)
+                        killed = True
                 for reference in finished:
                     self._take(reference, waiting[reference])
                 pool.shutdown(cancel_futures=True)
@@ -322,8 +324,12 @@ class Driver:
                 raise
             finally:
                 for folder in [self.staging, *self.left]:
-                    # Of a worker that is being killed there may be files after that.
                     shutil.rmtree(folder, ignore_errors=True)
+                # A worker that is being killed may make it anew.
+                for _ in range(20 if killed else 0):
+                    time.sleep(0.1)
+                    if self.staging.exists():
+                        shutil.rmtree(self.staging, ignore_errors=True)
                 os.close(lock)
                 with contextlib.suppress(OSError):
                     self.staging.parent.rmdir()

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from . import _incast
 from ._errors import ResultsError
-from ._storage import Temporary, is_url, split
 
 if TYPE_CHECKING:
     import pandas
@@ -327,25 +326,3 @@ def _number(value: Any, member: str | None) -> str:
     if value is None:
         return "-" if bound is None else f"> {bound:.4g}"
     return str(value) if isinstance(value, int) else f"{value:.4g}"
-
-
-def open(folder: str | os.PathLike[str]) -> Results:  # noqa: A001
-    """The results in a folder, such as ``results/first-light``. Read lazily.
-
-    Those behind a URL, such as ``s3://bucket/results/first-light``, are copied to a temporary folder first.
-
-    Raises:
-        ResultsError: it holds none, or damaged ones.
-        RunError: the URL cannot be reached.
-    """
-    if is_url(folder):
-        store, name = split(folder)
-        keep = Temporary()
-        store.fetch(name, Path(keep.folder))
-        results = Results(os.path.join(keep.folder, name), _keep=keep)
-        with store.behind(keep):
-            results._facts
-        return results
-    results = Results(folder)
-    results._facts
-    return results

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -23,6 +24,9 @@ from ._scenario import scenario as _scenario
 from ._storage import Store, Temporary, is_url
 
 Axes = Mapping[str, Sequence[Any]]
+
+# What says which folders are a sweep's ends in this, and begins with the scenario's name.
+SWEEP = ".sweep.json"
 
 
 class Sweep(Results):
@@ -75,6 +79,30 @@ class Sweep(Results):
             if all(wanted[axis] == value for axis, value in its_point.items()):
                 return results.at(own)
         raise ResultsError("every run at this point failed")
+
+    def __repr__(self) -> str:
+        axes = ", ".join(dict.fromkeys(axis for point, _ in self.results for axis in point))
+        failed = f", {len(self.errors)} failed" if self.errors else ""
+        return f"<incast.Sweep: {len(self.results)} points of {axes or 'no axis'}{failed}, {len(self.runs)} runs in {self.folder}>"
+
+    def _write(self, name: str) -> None:
+        """Says in its folder which folders are its points, so that ``incast.open`` finds them."""
+        named = [[point, results.folder.name] for point, results in self.results]
+        text = json.dumps({"points": named, "failed": [[point, str(error)] for point, error in self.errors]}, indent=1)
+        part = self.folder / f".{name}{SWEEP}.{uuid.uuid4().hex}"
+        part.write_text(text + "\n")
+        part.replace(self.folder / f"{name}{SWEEP}")
+
+    @staticmethod
+    def _read(file: Path) -> Sweep:
+        """The sweep that was written so."""
+        try:
+            facts = json.loads(file.read_text())
+            results = [(point, Results(file.parent / name)) for point, name in facts["points"]]
+            errors: list[tuple[dict[str, Any], Error]] = [(point, RunError(why)) for point, why in facts["failed"]]
+        except (OSError, ValueError, KeyError, TypeError) as why:
+            raise ResultsError(f"{file}: cannot be read: {why}") from why
+        return Sweep(file.parent, results, errors)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._keep is not None:
@@ -130,7 +158,8 @@ def sweep(
 
     A point is a scenario of its own, in the folder ``NAME-ID`` of ``out``, where the id is of the scenario's hash and of the
     version of incast. So a second sweep does no run again that is there, whatever its grid is; and what was interrupted goes
-    on. Each folder is one that ``incast run`` could have written.
+    on. Each folder is one that ``incast run`` could have written. ``incast.open(out)`` opens the sweep again, by
+    ``NAME.sweep.json``, where ``out`` is no URL.
 
     Args:
         scenario: a scenario, or what one is made of.
@@ -214,7 +243,10 @@ def sweep(
         raise RunError("\n".join(str(error) for error in errors.values()))
     named = [(point, of.name) for point, of in _pairs(all_points, scenarios)]
     found = [(point, results[name]) for point, name in named if name in results]
-    return Sweep(folder, found, [(point, errors[name]) for point, name in named if name in errors], _keep=keep)
+    swept = Sweep(folder, found, [(point, errors[name]) for point, name in named if name in errors], _keep=keep)
+    if not keep:
+        swept._write(scenario.name)
+    return swept
 
 
 def _local(
@@ -267,6 +299,7 @@ def _local(
         except Error as error:
             joined(name, error)
 
+    started = time.monotonic()
     with ThreadPoolExecutor(at_once) as pool:
         waiting: dict[Future[dict[str, Any]], str] = {pool.submit(one, of): name for name, of in scenarios.items()}
         try:
@@ -276,7 +309,8 @@ def _local(
                     finish(future, waiting.pop(future))
                 if show:
                     ended = len(scenarios) - len(waiting)
-                    show(ended / len(scenarios), f"{ended}/{len(scenarios)} points")
+                    line = f"{ended}/{len(scenarios)} points" + _progress.pace(ended, len(scenarios), time.monotonic() - started)
+                    show(ended / len(scenarios), line)
         except BaseException:
             stop.set()
             pool.shutdown(cancel_futures=True)

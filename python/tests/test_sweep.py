@@ -9,6 +9,7 @@ from conftest import SMALL
 from test_run import ENDLESS, SLACK, digests
 
 import incast
+from incast._progress import pace
 from incast._sweep import points
 
 
@@ -56,9 +57,29 @@ def test_its_tables_are_those_of_a_grid(small, tmp_path):
     assert swept.verdict.count("switch.ecn.at = ") == 4
 
 
+def test_a_sweep_opens_again_and_says_what_it_is(small, tmp_path):
+    swept = incast.sweep(small, {"switch.ecn.at": ["0.1bdp", "1bdp"]}, out=tmp_path, seeds=1)
+    assert repr(swept) == f"<incast.Sweep: 2 points of switch.ecn.at, 6 runs in {tmp_path}>"
+    again = incast.open(tmp_path)
+    assert isinstance(again, incast.Sweep) and again.rows == swept.rows and again.points == swept.points
+    assert repr(again) == repr(swept)
+    (tmp_path / "other.sweep.json").write_text("{}")
+    with pytest.raises(incast.ResultsError, match="found several sweeps, open one: other.sweep.json, small.sweep.json"):
+        incast.open(tmp_path)
+    assert incast.open(tmp_path / "small.sweep.json").rows == swept.rows
+    with pytest.raises(incast.ResultsError, match="other.sweep.json: cannot be read"):
+        incast.open(tmp_path / "other.sweep.json")
+
+
+def test_pace_is_of_what_is_done():
+    assert pace(0, 4, 10) == pace(4, 4, 10) == pace(1, 4, 0.5) == ""
+    assert pace(1, 4, 60) == ", 1 a minute, about 3 min left"
+    assert pace(3, 4, 30) == ", 6 a minute, about 10 s left"
+
+
 def test_points_that_come_to_the_same_are_done_once(small, tmp_path):
     swept = incast.sweep(small, {"switch.ecn.at": ["1bdp", "1.0bdp"]}, out=tmp_path, seeds=1)
-    assert len(list(tmp_path.iterdir())) == 1 and len(swept.points) == 2 and len(swept.runs) == 6
+    assert len(list(tmp_path.glob("*/"))) == 1 and len(swept.points) == 2 and len(swept.runs) == 6
 
 
 def test_two_sweeps_at_once_share_their_runs(small, tmp_path):

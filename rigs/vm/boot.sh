@@ -46,7 +46,7 @@ blocks() { awk '/^```sh/ { on = 1; next } /^```/ { on = 0 } on' "$1"; }
 # stages PAGE: the commands of the table of stages, each followed by the one that takes it back.
 stages() { awk -F '`' '/^\| [0-9]\. / && $2 ~ /^marimoctl enable/ { print $2; print $4 }' "$1"; }
 
-export CONGESTION=marimo FAULTS=
+export CONGESTION=marimo FAULTS= TIMES=
 status=0
 for form in "${forms[@]}"; do
     work=$built/boot-root

@@ -2,21 +2,22 @@
 # Boots Debian's stock cloud kernel in QEMU's software emulation, loads tcp_marimo into it and plays an incast through
 # a queue that marks. The exit code is the verdict; what was counted stays below target/rigs/vm.
 # --congestion plays the same with a law of the kernel's own: what fails then too is the rig's fault.
-# --onramp: On-Ramp from its attachment to the way back, under CUBIC; not on 6.1, which has no stamps in microseconds.
-# usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]
+# --onramp: On-Ramp from its attachment to the way back, under CUBIC; not on 6.1, which has no stamps in microseconds. --long:
+# detached and killed 50 times under way, not 3.
+# usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=rigs/vm/vm.sh
 . rigs/vm/vm.sh
 
 usage() {
-    echo "run.sh: $1; usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]" >&2
+    echo "run.sh: $1; usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]" >&2
     exit 2
 }
 
 # One processor keeps packets in order, so that what is counted can be compared; the faults want two.
 case=smoke series=6.1 seconds=600 processors=1
-export CONGESTION=marimo FAULTS=
+export CONGESTION=marimo FAULTS= TIMES=3
 while [ $# -gt 0 ]; do
     case $1 in
     --faults)
@@ -31,6 +32,10 @@ while [ $# -gt 0 ]; do
         ;;
     --onramp)
         case=onramp seconds=600 processors=2 CONGESTION=cubic
+        if [ "${2:-}" = --long ]; then
+            TIMES=50
+            shift
+        fi
         ;;
     --kernel)
         [ $# -ge 2 ] || usage "--kernel needs a series"

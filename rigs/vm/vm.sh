@@ -160,7 +160,8 @@ boot() {
     if [ -f "$built/module-$version/tcp_marimo.ko" ]; then
         cp "$built/module-$version/tcp_marimo.ko" "$overlay/rig/"
     fi
-    printf "CASE='%s'\nCONGESTION='%s'\nFAULTS='%s'\n" "$case" "$CONGESTION" "${FAULTS:-}" >"$overlay/rig/settings"
+    printf "CASE='%s'\nCONGESTION='%s'\nFAULTS='%s'\nTIMES='%s'\n" "$case" "$CONGESTION" "${FAULTS:-}" "${TIMES:-}" \
+        >"$overlay/rig/settings"
     {
         cat "$(base "$kernel")"
         (cd "$overlay" && find . | LC_ALL=C sort | cpio -o -H newc --quiet)

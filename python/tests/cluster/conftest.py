@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from incast._sweep import SWEEP
+
 COMMAND = str(pathlib.Path(sys.executable).parent / "incast")
 
 SMALL = """
@@ -59,8 +61,8 @@ def contents(folder):
 
     found = {}
     for path in sorted(pathlib.Path(folder).rglob("*")):
-        # The report draws what the others have.
-        if path.is_file() and path.suffix != ".html":
+        # The report draws what the others have; which folders are a sweep's is said where it is no URL.
+        if path.is_file() and path.suffix != ".html" and not path.name.endswith(SWEEP):
             read = {".json": lambda text: json.dumps(plain(json.loads(text))), ".csv": table}.get(path.suffix)
             found[str(path.relative_to(folder))] = read(path.read_text()) if read else path.read_bytes()
     return found
