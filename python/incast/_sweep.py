@@ -90,8 +90,14 @@ class Sweep(Results):
         named = [[point, results.folder.name] for point, results in self.results]
         text = json.dumps({"points": named, "failed": [[point, str(error)] for point, error in self.errors]}, indent=1)
         part = self.folder / f".{name}{SWEEP}.{uuid.uuid4().hex}"
-        part.write_text(text + "\n")
-        part.replace(self.folder / f"{name}{SWEEP}")
+        try:
+            part.write_text(text + "\n")
+            part.replace(self.folder / f"{name}{SWEEP}")
+        except OSError as why:
+            # Its results are there.
+            warnings.warn(f"{name}{SWEEP}: cannot be written: {why}", RunWarning, stacklevel=3)
+        finally:
+            part.unlink(missing_ok=True)
 
     @staticmethod
     def _read(file: Path) -> Sweep:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds a tool of hosts and its Debian package, for this machine's architecture, and prints where it is. What the package
-# has beside the program lies below the tool's package/, where it is installed.
+# has beside the program lies below the tool's package/, where it is installed; what is alike in all packages below package/
+# here.
 # usage: deploy/linux/hostctl/package.sh marimoctl|onrampctl
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -10,7 +11,9 @@ case $tool in marimoctl | onrampctl) ;; *)
     exit 2
     ;;
 esac
+name=${tool%ctl}
 here=deploy/linux/$tool
+shared=deploy/linux/hostctl/package
 out=target/deploy/$tool
 command -v dpkg-deb >/dev/null || {
     echo "package.sh: dpkg-deb is missing (Debian package dpkg)" >&2
@@ -32,15 +35,26 @@ strip --strip-unneeded "$root/usr/bin/$tool"
 (cd "$here/package" && find . -path ./DEBIAN -prune -o -type f -print) | while read -r file; do
     install -D -m 644 "$here/package/$file" "$root/$file"
 done
-for services in "${tool%ctl}.service.d" "${tool%ctl}-.service.d"; do
-    install -D -m 644 deploy/linux/hostctl/package/sandbox.conf "$root/lib/systemd/system/$services/sandbox.conf"
+units=$root/lib/systemd/system
+for services in "$name.service.d" "$name-.service.d"; do
+    install -D -m 644 "$shared/sandbox.conf" "$units/$services/sandbox.conf"
 done
+# filled FILE: a shared file, for this tool.
+filled() {
+    sed "s/@tool@/$tool/g; s/@name@/$name/g; s/@units@/${enabled:-}/; s/@left@/$(cat "$here/package/DEBIAN/left")/" "$shared/$1"
+}
+for unit in metrics.service metrics.timer; do
+    filled $unit >"$units/$name-$unit"
+    chmod 644 "$units/$name-$unit"
+done
+enabled=$(cd "$units" && grep -l '^\[Install\]' -- *.timer *.service | paste -sd ' ')
 install -d "$root/var/lib/prometheus/node-exporter"
 install -D -m 644 "$here/README.md" "$root/usr/share/doc/$tool/README.md"
 install -D -m 644 deploy/linux/tcp_marimo/debian/copyright "$root/usr/share/doc/$tool/copyright"
 mkdir "$root/DEBIAN"
 for script in postinst prerm postrm; do
-    install -m 755 "$here/package/DEBIAN/$script" "$root/DEBIAN/$script"
+    filled $script >"$root/DEBIAN/$script"
+    chmod 755 "$root/DEBIAN/$script"
 done
 (cd "$root" && find etc -type f | sort | sed 's#^#/#') >"$root/DEBIAN/conffiles"
 cat >"$root/DEBIAN/control" <<CONTROL

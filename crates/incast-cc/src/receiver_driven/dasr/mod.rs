@@ -165,8 +165,8 @@ crate::parameters!(Parameters {
         source: "ours: half an RTT to wait and half to travel"
     },
     epoch_bits: u64 {
-        doc: "Bits of a share, of 16, that number the epoch in which the receiver found it: a sender passes over a share of an \
-            older epoch that comes after a newer one. An epoch lasts for `advertise_interval` at least.",
+        doc: "Bits of a share, of 16, that number the epoch in which the receiver found it: a sender passes over a \
+            share of an older epoch that comes after a newer one. An epoch lasts for `advertise_interval` at least.",
         default: "0",
         value: |_| 0,
         unset: "0",

@@ -46,8 +46,8 @@
 //! no queue. Virtual channels keep routes free of cycles: see `routing/detours.rs` of the simulator.
 //!
 //! **Collisions ahead.** A switch without a better port cannot deflect, as a spine with one port to each leaf, and the switch
-//! before it does not see its queue. With `isolation_messages` it tells that one which flow stands there, by a Congestion Isolation Message (IEEE
-//! 802.1Qcz), and that one takes the flow's port for congested.
+//! before it does not see its queue. With `isolation_messages` it tells that one which flow stands there, by a Congestion
+//! Isolation Message (IEEE 802.1Qcz), and that one takes the flow's port for congested.
 //!
 //! Choices (all in `docs/iofd.md`): thresholds, which flows move, that nothing is deflected at the last switch.
 
@@ -141,8 +141,8 @@ crate::parameters!(Parameters {
         source: "ours: an answer is due after a base RTT and two queues that are `deflect_above`"
     },
     isolation_messages: bool {
-        doc: "A switch that finds no better port than one with a long queue tells the switch before it which flow stands in it, and \
-            that one deflects it.",
+        doc: "A switch that finds no better port than one with a long queue tells the switch before it which flow \
+            stands in it, and that one deflects it.",
         default: "false",
         value: |_| false,
         unset: "false",
@@ -206,6 +206,12 @@ struct Isolated {
     until: Time,
 }
 
+impl Isolated {
+    fn is(&self, source: u32, sequence: u32, port: u16) -> bool {
+        (self.source, self.sequence, self.port) == (source, sequence, port)
+    }
+}
+
 /// Flows that are remembered as such at most.
 const ISOLATED: usize = 64;
 
@@ -242,13 +248,10 @@ impl Iofd {
 
     /// The flow stands in a long queue of the next switch at a port.
     fn is_isolated(&self, flow: &FlowAddress, port: u16, now: Time) -> bool {
-        let is = |known: &Isolated| {
-            (known.source, known.sequence, known.port) == (flow.source, flow.sequence, port) && known.until > now
-        };
-        self.isolated.iter().any(is)
+        self.isolated.iter().any(|known| known.is(flow.source, flow.sequence, port) && known.until > now)
     }
 
-    /// Tells the switch before this one that a flow stands in the queue of a port, from which it has no other. One flow in
+    /// Tells the switch before this one that a flow stands in the queue of a port, and there is no better one. One flow in
     /// `deflect_above`, as all of a queue would leave together.
     fn isolate(&mut self, view: &PortView, packet: &PacketView, port: u16, ingress: u16) {
         let next = &mut self.next_message[usize::from(port)];
@@ -580,8 +583,7 @@ impl Rerouting for Iofd {
     }
 
     fn on_isolation(&mut self, now: Time, port: u16, source: u32, sequence: u32) {
-        let is = |known: &Isolated| (known.source, known.sequence, known.port) == (source, sequence, port);
-        self.isolated.retain(|known| known.until > now && !is(known));
+        self.isolated.retain(|known| known.until > now && !known.is(source, sequence, port));
         if self.isolated.len() < ISOLATED {
             let until = now.saturating_add(self.parameters.marker_timeout.time());
             self.isolated.push_back(Isolated { source, sequence, port, until });
