@@ -71,6 +71,13 @@ def test_a_sweep_opens_again_and_says_what_it_is(small, tmp_path):
         incast.open(tmp_path / "other.sweep.json")
 
 
+def test_a_sweep_that_cannot_say_what_it_is_keeps_its_results(small, tmp_path):
+    (tmp_path / "small.sweep.json").mkdir()
+    with pytest.warns(incast.RunWarning, match="small.sweep.json: cannot be written"):
+        swept = incast.sweep(small, {"switch.ecn.at": ["1bdp"]}, out=tmp_path, seeds=1)
+    assert len(swept.runs) == 3 and not list(tmp_path.glob(".*"))
+
+
 def test_pace_is_of_what_is_done():
     assert pace(0, 4, 10) == pace(4, 4, 10) == pace(1, 4, 0.5) == ""
     assert pace(1, 4, 60) == ", 1 a minute, about 3 min left"
