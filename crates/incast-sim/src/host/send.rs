@@ -270,7 +270,7 @@ impl Host<'_> {
         let delay = i64::from(packet.ack().one_way_delay_ns()) * 1000 - self.clock_error(sent);
         let held = self.senders.addressed(packet).and_then(|sender| sender.held.as_ref());
         let of_flow = held.map(|held| held.stage);
-        let shared = || self.stages.shared(packet.source()?, packet.class);
+        let shared = || self.stages.shared(&self.settings.classes[usize::from(packet.class)], packet.source()?);
         let Some(stage) = of_flow.or_else(shared) else { return };
         self.stages.at(stage).on_report(now, sent, delay);
         self.offer_first_held(stage, context);

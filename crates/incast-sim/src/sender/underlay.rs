@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 pub struct Stages {
     list: Vec<Stage>,
     free: Vec<u32>,
-    /// Those that flows share, by destination and class.
+    /// Those that flows share, by destination and the first class of those that share them.
     shared: FlowTable,
 }
 
@@ -27,7 +27,7 @@ impl Stages {
     /// The stage of a flow that starts now at a host, with a link of this rate; `None` where nothing is held.
     pub fn of(&mut self, settings: &Settings, rate: Rate, (node, flow): (u32, &FlowSpec), now: Time) -> Option<u32> {
         let (class, destination) = (&settings.classes[usize::from(flow.class)], flow.destination);
-        let index = flow.class as u8;
+        let index = class.shares_stages_of;
         let shares = class.arrangement?.scope == Scope::Destination;
         if let (true, Some(known)) = (shares, self.shared.find(destination, index.into())) {
             return Some(known);
@@ -57,9 +57,9 @@ impl Stages {
         &mut self.list[place as usize]
     }
 
-    /// The stage that the flows to a destination share.
-    pub fn shared(&self, destination: u32, class: u8) -> Option<u32> {
-        self.shared.find(destination, class.into())
+    /// The stage that the flows of a class to a destination share.
+    pub fn shared(&self, class: &Class, destination: u32) -> Option<u32> {
+        self.shared.find(destination, class.shares_stages_of.into())
     }
 
     /// The flow in a slot is gone: drops its packets, and its stage if that was not shared.

@@ -26,6 +26,9 @@ pub struct Class {
     pub notification_priority: u8,
     /// Stage between flow and NIC.
     pub underlay: UnderlayParameters,
+    /// The first class with the same stage and priority. Where flows to a destination share a decision, so do those of
+    /// both classes: a host holds packets by where they go.
+    pub shares_stages_of: u8,
     /// Arrangement of the underlay, if there is one.
     pub arrangement: Option<Arrangement>,
     /// Acknowledgements carry the one-way delay of data packets to senders' underlays.

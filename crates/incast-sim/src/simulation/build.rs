@@ -108,6 +108,7 @@ impl Plan {
                 arrangement: class.underlay.arrangement(),
                 reports: class.underlay.arrangement().is_some_and(|it| it.reports == Reports::Own),
                 underlay: class.underlay.clone(),
+                shares_stages_of: class.shares_stages_of(config),
                 transport,
                 scheduler: class.scheduler,
                 uses_tokens: scheduler.is_some_and(Scheduler::uses_tokens),

@@ -113,6 +113,16 @@ pub struct ClassConfig {
     pub trimmable: bool,
 }
 
+impl ClassConfig {
+    /// The first class of the configuration with the same stage and priority, by its index.
+    pub(super) fn shares_stages_of(&self, config: &Config) -> u8 {
+        let stage =
+            |class: &Self| (class.underlay.info().map(|info| info.name), class.underlay.values(), class.priority);
+        let own = stage(self);
+        config.classes.iter().position(|other| stage(other) == own).map_or(0, |index| index as u8)
+    }
+}
+
 /// A cable that goes down or up. Of events of one cable at one time the first in the list happens first; one that finds
 /// the cable so already changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -198,6 +198,40 @@ fn a_link_that_goes_down_under_held_packets_keeps_nobody() {
 }
 
 #[test]
+fn classes_with_one_stage_share_its_decisions() {
+    let run = |split: bool, scope: &str, other: &str| {
+        let mut config = incast(star(9), "cubic");
+        config.switch.priorities = 2;
+        let mut second = config.classes[0].clone();
+        "second".clone_into(&mut second.name);
+        config.classes.push(second);
+        hold(&mut config, &[("threshold", text("9us")), ("scope", text(scope))]);
+        match other {
+            "priority" => config.classes[1].priority = 1,
+            "threshold" => {
+                let class = config.classes[1].underlay.clone();
+                hold(&mut config, &[("threshold", text("10us")), ("scope", text(scope))]);
+                config.classes[0].underlay = class;
+            }
+            _ => {}
+        }
+        for flow in config.flows.iter_mut().filter(|flow| split && flow.bytes < 100_000) {
+            flow.class = 1;
+        }
+        let outcome = common::run(config);
+        delivered(&outcome);
+        assert!(held(&outcome) > Time::ZERO, "{scope}");
+        outcome.flows.iter().map(|flow| flow.delivered).collect::<Vec<_>>()
+    };
+    for scope in ["flow", "destination"] {
+        assert_eq!(run(true, scope, ""), run(false, scope, ""), "{scope}");
+    }
+    for other in ["priority", "threshold"] {
+        assert_ne!(run(true, "destination", other), run(false, "destination", other), "{other}");
+    }
+}
+
+#[test]
 fn a_timeout_comes_although_packets_are_held() {
     // Go-back-N without a window, slowly enough for every packet to be held: when what is sent again is lost again,
     // nobody asks for it once more, and only the timeout helps. At 2% that happens often in so long a flow.
