@@ -64,7 +64,8 @@ test-hosts:
 ## minutes on two busy processors, and half an hour more for kernels the first time.
 hosts:
 	scripts/each.sh \
-	    "rigs/compare/run.sh --rig rigs/virtual-time/rig.py --jobs $$(nproc) --out $(OUT)/hosts" \
+	    "rigs/compare/run.sh --rig rigs/virtual-time/rig.py --jobs $$(nproc) --out $(OUT)/hosts scenarios/hosts/{incast,background,mixed}.toml" \
+	    "rigs/compare/run.sh --rig 'rigs/virtual-time/rig.py --emulated' --jobs $$(nproc) --out $(OUT)/hosts scenarios/hosts/onramp.toml" \
 	    "rigs/netns/run.sh --faults" \
 	    "rigs/vm/run.sh --faults" \
 	    "rigs/vm/run.sh --kernel 6.12" \

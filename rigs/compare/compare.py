@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A real kernel beside the simulator, on the same flows.
 
-Runs scenarios (scenarios/hosts/*.toml) in the simulator, plays the flows of each run on a rig, which is a program that
+Runs scenarios (of scenarios/hosts) in the simulator, plays the flows of each run on a rig, which is a program that
 takes a folder with `rig.json` and `plan.csv` and leaves `FLOWS.csv` and raw counters in it, and prints both next to
 each other: completion times, retransmissions, marks, queue, each with its 95% confidence interval over seeds.
 
@@ -23,13 +23,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def main(words):
     arguments = arguments_of(words)
-    scenarios = arguments.scenarios or sorted((ROOT / "scenarios/hosts").glob("*.toml"))
     failed = False
     try:
         for page in arguments.update:
             if not page.is_file():
                 raise BadInput(f"--update {page}: there is no such file")
-        for scenario in scenarios:
+        for scenario in arguments.scenarios:
             if not scenario.is_file():
                 raise BadInput(f"{scenario}: there is no such file")
             name, lines, short, note, errors = compare(scenario, arguments)
@@ -57,8 +56,7 @@ def main(words):
 
 def arguments_of(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], epilog="See docs/hosts.md, Beside a real kernel.")
-    parser.add_argument("scenarios", nargs="*", type=pathlib.Path, metavar="SCENARIO.toml",
-                        help="default: scenarios/hosts/*.toml")
+    parser.add_argument("scenarios", nargs="+", type=pathlib.Path, metavar="SCENARIO.toml")
     parser.add_argument("--rig", default=None, metavar="COMMAND",
                         help="called with RIG.json and a folder; without it the simulator runs alone")
     parser.add_argument("--incast", default=str(ROOT / "target/release/incast"), metavar="FILE", help="the simulator")

@@ -10,7 +10,8 @@ import tomllib
 from errors import Contradiction
 from marimo_parameters import marimo
 from plan import plan
-from results import check_echo, check_same, real, simulated
+from pairs import pairs
+from results import check_echo, check_same, real, requests, simulated
 from rig import Rig
 from schemes import EXACT_ECHO
 from settings import end_ps, rig_settings
@@ -44,11 +45,13 @@ def compare(scenario, arguments):
             add(points, run, theirs)
     errors += different_modules(name, rows_out)
     lines = table(list(points.values()))
+    brought = pairs(list(points.values()))
     note = summary_line(name, rows_out, rig)
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.json").write_text(json.dumps(rows_out, indent=1) + "\n")
+    lines += ["", *brought] if brought else []
     (out / f"{name}.md").write_text("\n".join(lines) + "\n\n" + note + "\n")
-    return name, lines, compact(list(points.values())), note, errors
+    return name, lines, brought or compact(list(points.values())), note, errors
 
 
 @dataclasses.dataclass
@@ -69,6 +72,7 @@ class Run:
     def on_the_rig(self):
         """What came of it on the rig."""
         theirs = real(self.place, self.rows, end_ps(self.description) // 1000)
+        theirs["rct"] = requests(self.rows, theirs["fct"])
         laws = {row["law"] for row in self.rows}
         if len(laws) == 1 and laws <= EXACT_ECHO:
             check_echo(theirs, self.place)
@@ -87,6 +91,7 @@ def simulate(scenario, arguments, simulator, out):
         rows = simulator.flows(scenario, description, arguments.set, arguments.short)
         flows, ours = simulated(folder)
         check_same(flows, rows, folder)
+        ours["rct"] = requests(rows, ours["fct"])
         settings = rig_settings(description, rows)
         files = {"plan.csv": plan(rows)}
         settings["parameters"], knots = marimo(description, rows, scenario.resolve().parent)
@@ -110,7 +115,8 @@ def add(points, run, theirs):
     classes = sorted({row["class"] for row in run.rows})
     for part in [None, *(classes if len(classes) > 1 else [])]:
         label = ", ".join(filter(None, [run.description["scheme"], grid, part]))
-        point = points.setdefault(label, {"label": label, "real": [], "simulated": []})
+        point = points.setdefault(label, {"label": label, "scheme": run.description["scheme"], "grid": grid, "class": part,
+                                          "real": [], "simulated": []})
         point["simulated"].append(run.ours if part is None else restricted(run.ours, part))
         if theirs:
             point["real"].append(theirs if part is None else restricted(theirs, part))

@@ -74,6 +74,19 @@ def real(folder, rows, until_ns=math.inf):
     }
 
 
+def requests(rows, fct):
+    """Of each class with requests, their completion times (us), from the start of the first flow to the end of the last; None
+    for unfinished ones."""
+    found = {}
+    for row, time in zip(rows, fct):
+        if row.get("request"):
+            start = int(row["start_ps"]) / 1e6
+            end = math.inf if time is None else start + time
+            first, last = found.setdefault(row["class"], {}).get(row["request"], (start, end))
+            found[row["class"]][row["request"]] = min(first, start), max(last, end)
+    return {name: [None if last == math.inf else last - first for first, last in of.values()] for name, of in found.items()}
+
+
 def tc_counters(folder):
     """Marks and drops of the congested port: those of its RED, of `tc -s -j qdisc show`."""
     found = []

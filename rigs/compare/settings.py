@@ -2,6 +2,7 @@
 """`rig.json`: the scenario as a rig reads it."""
 
 from errors import BadInput
+from onramp_parameters import onramp
 from schemes import initial_window, speaks_ecn
 from supported import check_supported
 from values import quantity
@@ -63,6 +64,8 @@ def rig_settings(run, rows):
         "mtu": mtu + HEADERS,
         "offloads": False,
         "trace": False,
+        "onramp": onramp(run, rows),
+        "queue_sample_us": queue_sample_us(scenario),
         "sysctls": {
             # Windows of receivers must not be what limits a flow.
             "net.ipv4.tcp_rmem": "4096 4194304 16777216",
@@ -71,9 +74,15 @@ def rig_settings(run, rows):
             "net.ipv4.tcp_no_metrics_save": "1",
             "net.ipv4.tcp_slow_start_after_idle": "1",
         },
-        "route": {"rto_min_us": rto_min // 10**6, "initcwnd": initial_window(run, mtu), "quickack": False},
+        "route": {"rto_min_us": rto_min // 10**6, "initcwnd": initial_window(run, mtu), "quickack": host["ack_every"] == 1},
     }
     return settings
+
+
+def queue_sample_us(scenario):
+    """As often as the simulator looks at the port."""
+    ports = scenario.get("measure", {}).get("ports")
+    return max(1, quantity("time", ports["every"], "measure.ports.every") // 10**6) if ports else 100
 
 
 def end_ps(run):

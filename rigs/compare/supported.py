@@ -4,7 +4,7 @@
 from errors import BadInput
 from marimo_parameters import MARIMO
 from schemes import schemes_of
-from values import canonical, plain
+from values import canonical, plain, quantity
 
 ANY = object()
 
@@ -15,7 +15,7 @@ HOST = {
     "profile": [None, "linux"],
     "mtu": ANY,
     "rto_min": ANY,
-    "ack_every": [2],
+    "ack_every": [1, 2],
     # A kernel allows two ticks in a tail-loss probe and holds an acknowledgement for 40 ms; ours is one key.
     "ack_delay": ["2ms", "40ms"],
     "quick_acks": [16],
@@ -55,8 +55,10 @@ WORLD = {
     "wire": {"gap": ANY, "rounding": ["exact"]},
     "topology": {"kind": ANY, "hosts": ANY, "link": {"rate": ANY, "delay": ANY, "loss": [None, 0]}},
 }
+# Of acknowledgements that wait, which none does where each packet is answered.
+WAITING = ["ack_delay", "quick_acks", "echo"]
 SCHEME = {
-    "law": ANY, "name": ANY, "by_class": ANY, "initial_window": ANY,
+    "law": ANY, "name": ANY, "by_class": ANY, "initial_window": ANY, "underlay": ANY,
     "priority": [0], "ack_priority": [0], "notification_priority": [0],
 }
 
@@ -88,16 +90,37 @@ def laws(mtu, base_rtt):
     }
 
 
+def underlay(run, mtu):
+    """On-Ramp as hosts have it by default: the threshold is twice the least round trip and over the least delay, the spread a
+    fifth of it; TCP hands over two segments of a connection (its small queues)."""
+    link, base_rtt = run["scenario"]["topology"]["link"], run["base_rtt_ps"]
+    frame = mtu + quantity("size", run["scenario"]["host"]["frames"]["header"], "header")
+    frame += quantity("size", run["scenario"]["wire"]["gap"], "wire.gap")
+    threshold = base_rtt * 5 // 2
+    way = 2 * (quantity("time", link["delay"], "delay") + frame * 8 * 10**12 // quantity("rate", link["rate"], "rate"))
+    return {
+        "kind": ["onramp"], "scope": ["destination"], "reports": ["acks"], "rtt": ["stack"], "base_delay": ["path"],
+        "profile": ["scaled"], "threshold": [f"{threshold}ps"], "spread": [f"{(threshold - way) // 5}ps"], "backlog": [2],
+        "variant": ANY, "beta": ANY, "release": ["paced", "burst"], "reference": ANY, "max_hold": ANY,
+        # Of other releases.
+        "gain": ANY, "step": ANY, "quantum": ANY, "small_quantum": ANY,
+    }
+
+
 def check_supported(run, rows, mtu):
     scenario = run["scenario"]
+    of_host = {**HOST, **({key: ANY for key in WAITING} if scenario["host"]["ack_every"] == 1 else {})}
     only("", {key: scenario[key] for key in WORLD if key in scenario}, WORLD)
-    only("host.", scenario["host"], HOST)
+    only("host.", scenario["host"], of_host)
     only("switch.", scenario["switch"], SWITCH)
     known = laws(mtu, run["base_rtt_ps"])
     for name, (law, parameters) in schemes_of(run, rows).items():
         if law not in known:
             raise BadInput(f"scheme {run['scheme']}: found the law {law}; a rig has {', '.join(known)}")
-        only(f"scheme {run['scheme']}, class {name}: ", parameters, {**SCHEME, **known[law]})
+        where = f"scheme {run['scheme']}, class {name}: "
+        only(where, parameters, {**SCHEME, **known[law]})
+        if parameters.get("underlay"):
+            only(f"{where}underlay.", parameters["underlay"], underlay(run, mtu))
 
 
 def only(where, found, allowed):

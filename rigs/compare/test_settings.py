@@ -9,6 +9,12 @@ from errors import BadInput
 from testing import row, run_of, scheme
 
 
+# On-Ramp as hosts have it, on the path of `run_of`: 2.5 base RTTs, and a fifth of it without the way of 274.224 us.
+UNDERLAY = {"kind": "onramp", "scope": "destination", "reports": "acks", "rtt": "stack", "base_delay": "path", "profile": "scaled",
+            "threshold": "1313.2us", "spread": "207795200ps", "backlog": 2, "variant": "paper", "beta": 0.75, "release": "paced",
+            "reference": "2422.4us", "max_hold": "100ms", "gain": 0.25, "step": 0.5, "quantum": "1ms", "small_quantum": "1ms"}
+
+
 class Settings(unittest.TestCase):
     def test_a_rig_is_told_what_the_scenario_says(self):
         told = settings.rig_settings(run_of(), [row(0)])
@@ -37,6 +43,19 @@ class Settings(unittest.TestCase):
         with self.assertRaisesRegex(BadInput, "some classes speak ECN"):
             settings.rig_settings(run, [row(0), row(1, law="cubic", name="second")])
 
+    def test_on_ramp_is_told_what_differs_from_its_defaults(self):
+        told = settings.rig_settings(run_of(scheme=[scheme("dctcp", underlay=UNDERLAY)]), [row(0)])
+        self.assertEqual(told["onramp"], {"beta": 0.75, "max_hold": "100000000ns", "reference": "2422400ns", "release": "paced",
+                                          "variant": "paper"})
+        self.assertIsNone(settings.rig_settings(run_of(), [row(0)])["onramp"])
+        split = scheme("dctcp", underlay=UNDERLAY, by_class={"second": {"underlay": {**UNDERLAY, "beta": 0.5}}})
+        with self.assertRaisesRegex(BadInput, "different underlays"):
+            settings.rig_settings(run_of(scheme=[split]), [row(0), row(1, name="second")])
+
+    def test_where_each_packet_is_answered_no_answer_waits(self):
+        run = run_of(host__ack_every=1, host__quick_acks=0, host__echo="counts", host__ack_delay="40us")
+        self.assertIs(settings.rig_settings(run, [row(0)])["route"]["quickack"], True)
+
     def test_what_a_rig_cannot_do_is_refused_by_name(self):
         for changes, rows, says in [
             ({"topology__kind": "fat-tree"}, [row(0)], "topology.kind"),
@@ -44,7 +63,7 @@ class Settings(unittest.TestCase):
             ({"switch__buffer": {"total": "4MB"}}, [row(0)], "switch.buffer"),
             ({"host__timer_tick": "4ms"}, [row(0)], 'host.timer_tick: found 4ms; a rig has 1ms'),
             ({"host__timer_tick": "0ps"}, [row(0)], "host.timer_tick"),
-            ({"host__ack_every": 1}, [row(0)], "host.ack_every: found 1; a rig has 2"),
+            ({"host__ack_every": 4}, [row(0)], "host.ack_every: found 4; a rig has 1 or 2"),
             ({"host__ack_delay": None}, [row(0)], "host.ack_delay: found nothing; a rig has 2ms or 40ms"),
             ({"host__quick_acks": 0}, [row(0)], "host.quick_acks"),
             ({"host__echo": "counts"}, [row(0)], "host.echo"),
@@ -64,7 +83,10 @@ class Settings(unittest.TestCase):
             ({"scheme": [scheme("dctcp", initial_window="14000B")]}, [row(0)], "initial_window"),
             ({"scheme": [scheme("dctcp", gain=0.5)]}, [row(0)], "gain: found 0.5; a rig has 0.0625"),
             ({"scheme": [scheme("dctcp", whole_packets=False)]}, [row(0)], "whole_packets"),
-            ({"scheme": [scheme("dctcp", underlay="on-ramp")]}, [row(0)], "underlay"),
+            *(({"scheme": [scheme("dctcp", underlay={**UNDERLAY, **changes})]}, [row(0)], f"underlay.{key}: found")
+              for key, changes in [("kind", {"kind": "other"}), ("scope", {"scope": "flow"}), ("reports", {"reports": "own"}),
+                                   ("rtt", {"rtt": "network"}), ("threshold", {"threshold": "30us"}), ("backlog", {"backlog": 1000}),
+                                   ("release", {"release": "clocked"}), ("spread", {"spread": "1us"}), ("new", {"new": 1})]),
             ({"scheme": [scheme("dctcp", priority=1)]}, [row(0)], "priority"),
             ({"scheme": [scheme("cubic", hystart=False)]}, [row(0, law="cubic")], "hystart"),
             ({"scheme": [scheme("bbr", initial_rtt="1ms")]}, [row(0, law="bbr")], "initial_rtt"),

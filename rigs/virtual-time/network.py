@@ -3,6 +3,10 @@
 
 from plan import address, mac
 
+# Of each port of a switch that routes.
+PORT = "02:00:00:01:00:00"
+# A host's own queue is as long as TCP's small queues let it be.
+HOST_QUEUE = "bfifo limit 1073741824"
 # Type of service to `0x..` under a mask that spares the rest: the two lowest bits are ECN.
 ECN_ACTION = {"stripped": "munge ip dsfield set 0x00 retain 0x03", "ce": "munge ip dsfield set 0x03 retain 0x03"}
 
@@ -22,7 +26,8 @@ def commands(settings):
         "/bin/ip link set lo up",
         "/bin/ip -batch /in/links",
         "/bin/ip -n switch -batch /in/switch.ip",
-        "/bin/bridge -n switch -batch /in/switch.fdb",
+        *(["/bin/ip netns exec switch /bin/sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'"]
+          if settings["host_queue"] == "fq" else ["/bin/bridge -n switch -batch /in/switch.fdb"]),
         "/bin/tc -n switch -batch /in/switch.tc",
     ]
     make_hosts = []
@@ -42,13 +47,23 @@ def switch(settings, rows):
     for host in hosts:
         links.append(f"link add p{host} mtu {mtu} netns switch type veth "
                      f"peer name eth0 address {mac(host)} mtu {mtu} netns h{host}")
-    bridge = ["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"]
-    fdb, queues = [], []
+    ways, fdb, queues = [], [], []
     for host in hosts:
-        bridge += [f"link set p{host} master bridge", f"link set p{host} up{gso_limit(settings)}"]
-        fdb.append(f"fdb replace {mac(host)} dev p{host} master static")
         queues += htb(settings, f"p{host}", settings["bottleneck_rate_bps"], port_queue(settings, host in receivers))
-    return {"links": links, "switch.ip": bridge, "switch.fdb": fdb, "switch.tc": queues}
+        ways.append(f"link set p{host} up{gso_limit(settings)}")
+    if settings["host_queue"] == "fq":
+        for host in hosts:
+            # What left a host, TCP's small queues do not count any more: routing ends it, a bridge does not.
+            ways += [f"link set p{host} address {PORT}", f"link add n{host} mtu {mtu} type ifb", f"link set n{host} up",
+                     f"route add {address(host)}/32 dev p{host}",
+                     f"neigh replace {address(host)} lladdr {mac(host)} dev p{host} nud permanent"]
+            queues += [*htb(settings, f"n{host}", settings["host_rate_bps"], HOST_QUEUE),
+                       *redirected(f"p{host}", f"n{host}")]
+    else:
+        ways += ["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up",
+                 *(f"link set p{host} master bridge" for host in hosts)]
+        fdb = [f"fdb replace {mac(host)} dev p{host} master static" for host in hosts]
+    return {"links": links, "switch.ip": ways, "switch.fdb": fdb, "switch.tc": queues}
 
 
 def settle(settings):
@@ -80,16 +95,23 @@ def host(settings, rows, me):
         f"addr add {address(me)}/16 dev eth0 noprefixroute",
         f"route add 10.0.0.0/16 dev eth0 src {address(me)}{metrics(settings['route'])}",
     ]
-    lines += [f"neigh replace {address(other)} lladdr {mac(other)} dev eth0 nud permanent" for other in others]
+    for other in others:
+        station = PORT if settings["host_queue"] == "fq" else mac(other)
+        lines.append(f"neigh replace {address(other)} lladdr {station} dev eth0 nud permanent")
     ecn, edit = settings["faults"]["ecn"], ""
     if ecn != "kept":
         edit = f"action pedit ex {ECN_ACTION[ecn]} pipe action csum ip pipe "
-    control = htb(settings, "eth0", settings["host_rate_bps"], "bfifo limit 1073741824") + [
-        "qdisc add dev eth0 clsact",
-        f"filter add dev eth0 ingress protocol ip matchall {edit}action mirred egress redirect dev delay",
-        f"qdisc replace dev delay root {way_in(settings)}",
-    ]
-    return lines, control
+    if settings["host_queue"] == "fq":
+        queue = ["qdisc replace dev eth0 root fq nopacing"]
+    else:
+        queue = htb(settings, "eth0", settings["host_rate_bps"], HOST_QUEUE)
+    return lines, [*queue, *redirected("eth0", "delay", edit), f"qdisc replace dev delay root {way_in(settings)}"]
+
+
+def redirected(device, to, edit=""):
+    """What comes in at a device goes through the queue of an ifb first."""
+    return [f"qdisc add dev {device} clsact",
+            f"filter add dev {device} ingress protocol ip matchall {edit}action mirred egress redirect dev {to}"]
 
 
 def gso_limit(settings):

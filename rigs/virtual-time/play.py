@@ -4,42 +4,36 @@
 import hashlib
 import json
 
-from boot import boot
+from emulated import Emulated
 from cache import digest_of
 from errors import Failed
-from guest import guest
-from kernel import kernel, module, module_stamp, probe
 from leftovers import sweep
 from outcome import outcome, packets, troubles, unfinished
 from places import CACHE, HERE
 from plan import flows_of
 from scripts import scripts
 from settings import settings_of
+from usermode import UserMode
 
 # Of the rig's own files, those that a result depends on besides what the kernel, its module and the guest are made of.
-SOURCES = ["boot.py", "host.c", "kernel.py", "network.py", "outcome.py", "plan.py", "play.py", "scripts.py",
-           "settings.py"]
+SOURCES = ["boot.py", "emulated.py", "host.c", "kernel.py", "network.py", "outcome.py", "plan.py", "play.py",
+           "scripts.py", "settings.py", "usermode.py"]
 
 
 def play(arguments):
     settings = settings_of(arguments.rig)
+    machine = machine_of(arguments)
+    machine.adapt(settings)
     plan, rows = flows_of(settings, arguments.rig.resolve().parent)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     controls = {settings["congestion"], settings["receiver_congestion"], *(row.get("congestion") or "" for row in rows)}
-    build = kernel(arguments.kasan)
-    sweep(CACHE)
-    binaries = {}
-    if "marimo" in controls:
-        binaries["tcp_marimo.ko"] = arguments.module or module(build)
-        if settings["table"]:
-            binaries["marimo.table"] = arguments.rig.resolve().parent / settings["table"]
-    if arguments.probe:
-        binaries["probe.ko"] = probe(build)
-    texts = scripts(settings, plan, rows, "tcp_marimo.ko" in binaries)
     CACHE.mkdir(parents=True, exist_ok=True)
-    tree = guest()
-    code, files, seconds = boot(build, tree, texts, binaries, settings["seed"], arguments.wall_limit,
-                                arguments.real_time, arguments.keep)
+    sweep(CACHE)
+    binaries = machine.binaries("marimo" in controls)
+    if "marimo" in controls and settings["table"]:
+        binaries["marimo.table"] = arguments.rig.resolve().parent / settings["table"]
+    texts = scripts(settings, plan, rows, "marimo" in controls)
+    code, files, seconds = machine.boot(texts, binaries, settings["seed"])
     log = files["dmesg.txt"].decode(errors="replace").splitlines()
     trouble = troubles(log)
     total = hashlib.sha256()
@@ -51,8 +45,8 @@ def play(arguments):
         "digest": total.hexdigest(),
         "wall_seconds": round(seconds[0], 2),
         "cpu_seconds": round(seconds[1], 2),
-        "kernel": build.name,
-        "fingerprint": fingerprint(build, tree, arguments.module),
+        "kernel": machine.name,
+        "fingerprint": fingerprint(machine),
         "packets": packets(files) if "tc-switch.json" in files else None,
         "status": code,
         "outcome": outcome(code, trouble and not arguments.probe),
@@ -69,8 +63,12 @@ def play(arguments):
     return result
 
 
-def fingerprint(build, tree, given):
+def machine_of(arguments):
+    """What the kernel runs on."""
+    return Emulated(arguments) if arguments.emulated else UserMode(arguments)
+
+
+def fingerprint(machine):
     """Of what a result depends on besides its input: kernel, module, guest and this program."""
-    parts = [build.name, digest_of([given]) if given else module_stamp(build), tree.name,
-             digest_of([HERE / name for name in SOURCES])]
+    parts = [machine.stamp(), digest_of([HERE / name for name in SOURCES])]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()

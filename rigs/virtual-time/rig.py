@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Plays a plan of flows on hosts of one user-mode Linux kernel whose time is virtual.
 
-usage: rig.py RIG.json FOLDER [--kasan [--probe]] [--real-time] [--module FILE.ko] [--keep] [--wall-limit SECONDS]
-       rig.py --fingerprint [--kasan] [--module FILE.ko]
+usage: rig.py RIG.json FOLDER [--kasan [--probe]] [--real-time] [--module FILE.ko] [--emulated] [--keep]
+              [--wall-limit SECONDS]
+       rig.py --fingerprint [--kasan] [--module FILE.ko] [--emulated]
 
 RIG.json is described in README.md. FOLDER gets FLOWS.csv, queue.csv, raw counters (tc-*.json, nstat-*.txt, link-*.json),
 uname.txt, srcversion.txt, dmesg.txt, trace.txt if the kernel traced, and result.json with a digest of all of these.
@@ -19,10 +20,8 @@ import sys
 
 sys.dont_write_bytecode = True
 from errors import BadInput, Failed, Missing  # noqa: E402
-from guest import guest  # noqa: E402
-from kernel import kernel  # noqa: E402
 from outcome import UNFINISHED  # noqa: E402
-from play import fingerprint, play  # noqa: E402
+from play import fingerprint, machine_of, play  # noqa: E402
 
 
 def main(words):
@@ -34,6 +33,8 @@ def main(words):
     parser.add_argument("--real-time", action="store_true", help="let time pass as on the host")
     parser.add_argument("--module", type=pathlib.Path, metavar="FILE.ko", help="this build of tcp_marimo")
     parser.add_argument("--probe", action="store_true", help="with --kasan: show that the kernel checks its memory")
+    parser.add_argument("--emulated", action="store_true",
+                        help="Debian's newest kernel in an emulated machine, for what user-mode Linux lacks")
     parser.add_argument("--keep", action="store_true", help="keep the folder of the run")
     parser.add_argument("--wall-limit", type=int, default=600, metavar="SECONDS")
     arguments = parser.parse_args(words)
@@ -44,7 +45,7 @@ def main(words):
         if arguments.module and not arguments.module.is_file():
             raise BadInput(f"--module: there is no file {arguments.module}")
         if arguments.fingerprint:
-            print(fingerprint(kernel(arguments.kasan), guest(), arguments.module))
+            print(fingerprint(machine_of(arguments)))
             return 0
         result = play(arguments)
     except BadInput as error:

@@ -6,6 +6,8 @@ from outcome import UNFINISHED
 from plan import address
 
 TRACING = "/sys/kernel/tracing"
+# The route of each host to all others (network.py), and a port that nobody else has.
+ROUTE, PROBED = "10.0.0.0/16", 7
 
 
 def scripts(settings, plan, rows, with_module):
@@ -18,9 +20,11 @@ def scripts(settings, plan, rows, with_module):
         *(sysctl(key, value) for key, value in settings["sysctls"].items() if not key.startswith("net.ipv4.")),
         *make_hosts,
         *(load(settings) if with_module else []),
+        *(hold(settings, rows) if settings["onramp"] is not None else []),
         "failed=0",
         f"{traffic(settings, rows)} --congestion {settings['congestion']} || failed=$?",
         *counters(settings),
+        *(held(rows) if settings["onramp"] is not None else []),
         *(unload(settings) if with_module else []),
         "if [ -e /in/probe.ko ]; then insmod /in/probe.ko; fi",
         "exit $failed",
@@ -44,6 +48,35 @@ def load(settings):
             f"echo 1 >{TRACING}/tracing_on",
         ]
     return lines
+
+
+def hold(settings, rows):
+    """On-Ramp: the receivers stamp in microseconds, by one clock; then senders hold what they send to them."""
+    given = " ".join(f"--set {name}={value}" for name, value in settings["onramp"].items())
+    peers = " ".join(f"--peer {address(host)}:{PROBED}" for host in receivers_of(rows))
+    lines = ["mkfifo /tmp/quiet"]
+    for host in receivers_of(rows):
+        lines += [f"/bin/ip netns exec h{host} /bin/sh -c 'echo 2 >/proc/sys/net/ipv4/tcp_timestamps'",
+                  f"{onrampctl(host)} enable --stamps-only {ROUTE}",
+                  # What a probe connects to.
+                  f"/bin/ip netns exec h{host} /bin/sh -c 'while nc -l -p {PROBED} <>/tmp/quiet; do :; done' >/dev/null 2>&1 &"]
+    lines.append("sleep 1")
+    for host in senders_of(rows):
+        lines += [f"{onrampctl(host)} load {given} eth0", f"{onrampctl(host)} enable {peers} {ROUTE}"]
+    return lines
+
+
+def held(rows):
+    return [f"{onrampctl(host)} status --json >/out/onramp-h{host}.json" for host in senders_of(rows)]
+
+
+def onrampctl(host):
+    # `ip netns exec` would hide where BPF's objects are.
+    return f"nsenter --net=/run/netns/h{host} /bin/onrampctl"
+
+
+def senders_of(rows):
+    return sorted({int(row["source_namespace"][1:]) for row in rows})
 
 
 def traffic(settings, rows):

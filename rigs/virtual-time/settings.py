@@ -54,7 +54,7 @@ def sysctls(value):
 
 
 def words(value):
-    sound = isinstance(value, dict) and all(re.fullmatch(r"[\w-]+", f"{key}{entry}") for key, entry in value.items())
+    sound = isinstance(value, dict) and all(re.fullmatch(r"[\w.-]+", f"{key}{entry}") for key, entry in value.items())
     return None if sound else "an object of words"
 
 
@@ -112,6 +112,7 @@ SETTINGS = {
     "trace": (boolean, True),
     "table": (text, None),
     "parameters": (words, {}),
+    "onramp": (words, None),
 }
 
 

@@ -98,9 +98,11 @@ with_libraries() {
 
 # module KERNEL: tcp_marimo built against the headers of a kernel, in a copy of its sources.
 module() {
-    local kernel=$1 version
+    local kernel=$1 version sources
     version=$(cat "$kernel/version")
     work=$built/module-$version
+    sources=$(cat deploy/linux/tcp_marimo/{*.c,*.h,Kbuild,Makefile} deploy/linux/*.h deploy/core/marimo.h | sha256sum)
+    if [ "$sources" = "$(cat "$work/sources" 2>/dev/null)" ]; then return; fi
     rm -rf "$work"
     mkdir -p "$work"
     deploy/linux/tcp_marimo/stage.sh "$work"
@@ -125,6 +127,7 @@ module() {
     if grep -E 'warning:|WARNING' "$work/log" >&2; then
         return 1
     fi
+    echo "$sources" >"$work/sources"
 }
 
 # base KERNEL: prints the initramfs of a kernel, made once per kernel and version of what makes it.
@@ -141,8 +144,13 @@ base() {
 # boot KERNEL CASE SECONDS OUT QEMU_ARGUMENTS...: runs a case of guest/ with the settings in the environment and
 # unpacks what it left to OUT. Fails if the machine does not come to its end within the bound.
 boot() {
-    local kernel=$1 case=$2 seconds=$3 out=$4 version program status=0
-    shift 4
+    assemble "$1" "$2" "$4"
+    run "$@"
+}
+
+# assemble KERNEL CASE OUT [IN]: what a machine begins with, in OUT; with the files of IN in its /in.
+assemble() {
+    local kernel=$1 case=$2 out=$3 version program
     version=$(cat "$kernel/version")
     rm -rf "$out"
     mkdir -p "$out"
@@ -160,6 +168,10 @@ boot() {
     if [ -f "$built/module-$version/tcp_marimo.ko" ]; then
         cp "$built/module-$version/tcp_marimo.ko" "$overlay/rig/"
     fi
+    if [ -n "${4:-}" ]; then
+        mkdir "$overlay/in"
+        cp "$4"/* "$overlay/in/"
+    fi
     printf "CASE='%s'\nCONGESTION='%s'\nFAULTS='%s'\nTIMES='%s'\n" "$case" "$CONGESTION" "${FAULTS:-}" "${TIMES:-}" \
         >"$overlay/rig/settings"
     {
@@ -169,6 +181,13 @@ boot() {
     rm -rf "$overlay"
     overlay=
     truncate -s 64M "$out/disk"
+}
+
+# run KERNEL CASE SECONDS OUT QEMU_ARGUMENTS...: the machine, from OUT to OUT.
+run() {
+    local kernel=$1 case=$2 seconds=$3 out=$4 version status=0
+    shift 4
+    version=$(cat "$kernel/version")
     # On a busy machine emulated ticks are late, and a kernel that counts them as it boots would find no timer.
     # In the background, so that a signal to this script is answered at once. Killed, it takes the machine with it.
     setpriv --pdeathsig KILL timeout --foreground "$seconds" setpriv --pdeathsig KILL qemu-system-x86_64 -machine q35 -accel tcg -m 768 -display none -monitor none \

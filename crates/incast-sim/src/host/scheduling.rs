@@ -220,6 +220,7 @@ mod tests {
             ack_priority: 0,
             notification_priority: 0,
             underlay: UnderlayParameters::None,
+            shares_stages_of: 0,
             arrangement: None,
             reports: false,
             scheduler: Some(0),

@@ -71,18 +71,26 @@ pub fn ask(peer: SocketAddr) -> Outcome<Unit> {
         });
         let seen = read(&packets, peer, &own);
         connection.join().map_err(|_| Failure::failed(&doing))?.during(&doing)?;
-        match (seen.first(), seen.last()) {
-            (None, _) | (_, None) => Err(Failure::failed(format!("{doing}: no packet of it was seen here"))),
-            (Some((first, start)), Some((last, end))) => Ok(unit(*first, *last, *end - *start)),
-        }
+        ends(&seen)
+            .map(|((first, start), (last, end))| unit(first, last, end - start))
+            .ok_or_else(|| Failure::failed(format!("{doing}: no two packets of it were seen here")))
     })
 }
 
-/// The stamps of the peer's packets, and when they came, until one is of long enough after the first.
-fn read(packets: &OwnedFd, peer: SocketAddr, own: &mpsc::Receiver<u16>) -> Vec<(Option<u32>, Instant)> {
+/// The stamp of a packet, and when it came.
+type Seen = (Option<u32>, Instant);
+
+/// The first packet and one that came long enough after it. A bond, a VLAN or an ifb shows each packet more than once.
+fn ends(seen: &[Seen]) -> Option<(Seen, Seen)> {
+    let (first, last) = (*seen.first()?, *seen.last()?);
+    (last.1 - first.1 > BETWEEN / 2).then_some((first, last))
+}
+
+/// Those of the peer, until there are both ends.
+fn read(packets: &OwnedFd, peer: SocketAddr, own: &mpsc::Receiver<u16>) -> Vec<Seen> {
     let deadline = Instant::now() + 2 * PATIENCE;
     // The handshake's answer may be read before the connection knows its port.
-    let (mut port, mut seen): (_, Vec<(u16, Option<u32>, Instant)>) = (None, Vec::new());
+    let (mut port, mut early, mut seen) = (None, Vec::<(u16, Seen)>::new(), Vec::new());
     let mut buffer = [0; 256];
     while Instant::now() < deadline {
         // SAFETY: the descriptor is open, and the kernel writes at most as much as the buffer has.
@@ -90,7 +98,7 @@ fn read(packets: &OwnedFd, peer: SocketAddr, own: &mpsc::Receiver<u16>) -> Vec<(
         let now = Instant::now();
         let found = usize::try_from(length).ok().and_then(|length| segment(&buffer[..length]));
         let found = found.filter(|segment| segment.source == (peer.ip(), peer.port()));
-        seen.extend(found.map(|segment| (segment.destination_port, segment.stamp, now)));
+        early.extend(found.map(|segment| (segment.destination_port, (segment.stamp, now))));
         port = match (port, own.try_recv()) {
             (None, Ok(port)) => Some(port),
             // It failed: nothing more comes.
@@ -98,13 +106,13 @@ fn read(packets: &OwnedFd, peer: SocketAddr, own: &mpsc::Receiver<u16>) -> Vec<(
             (known, _) => known,
         };
         if let Some(port) = port {
-            seen.retain(|(destination, ..)| *destination == port);
-            if seen.first().is_some_and(|(.., first)| now - *first > BETWEEN / 2) && seen.len() > 1 {
+            seen.extend(early.drain(..).filter(|(destination, _)| *destination == port).map(|(_, one)| one));
+            if ends(&seen).is_some() {
                 break;
             }
         }
     }
-    seen.into_iter().map(|(_, stamp, at)| (stamp, at)).collect()
+    seen
 }
 
 fn unit(first: Option<u32>, last: Option<u32>, passed: Duration) -> Unit {
@@ -190,6 +198,14 @@ mod tests {
         assert_eq!(after(100_100), Unit::Microseconds);
         assert_eq!((after(99), after(25), after(0)), (Unit::Milliseconds, Unit::Other, Unit::Other));
         assert_eq!(unit(None, None, BETWEEN), Unit::None);
+    }
+
+    #[test]
+    fn what_is_seen_twice_is_no_second_packet() {
+        let start = Instant::now();
+        let seen: Vec<Seen> = [0, 0, 2, 101].map(|after| (Some(7), start + Duration::from_millis(after))).into();
+        assert_eq!((ends(&seen[..1]), ends(&seen[..3])), (None, None));
+        assert_eq!(ends(&seen), Some((seen[0], seen[3])));
     }
 
     #[test]
