@@ -109,8 +109,9 @@ def simulate(scenario, arguments, simulator, out):
 
 def add(points, run, theirs):
     """Adds a run to its grid point, in whole and by class."""
-    # How many hosts there are follows from the traffic.
-    shown = {path: value for path, value in run.description["grid"].items() if not path.startswith("topology.")}
+    # How many hosts there are, and which, follows from the traffic.
+    shown = {path: value for path, value in run.description["grid"].items()
+             if not path.startswith("topology.") and not path.endswith(".from")}
     grid = ", ".join(f"{path.split('.')[-1]} {plain(value)}" for path, value in shown.items())
     classes = sorted({row["class"] for row in run.rows})
     for part in [None, *(classes if len(classes) > 1 else [])]:
