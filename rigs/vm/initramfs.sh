@@ -8,7 +8,7 @@ set -euo pipefail
 kernel=$1 out=$2
 version=$(cat "$kernel/version")
 modules=$kernel/root/lib/modules/$version
-programs=(ip tc bridge ss nstat nft ethtool)
+programs=(ip tc bridge ss nstat nft ethtool bpftool)
 # The disk over which results leave, a disk that a Debian is on; queues, links, filters; the other senders that Marimo is compared with.
 wanted=(virtio_pci virtio_blk ext4 veth sch_htb sch_red sch_netem sch_tbf sch_fq sch_ingress af_packet tcp_diag inet_diag nf_tables nft_quota
     nft_objref tcp_dctcp tcp_bbr bridge ifb act_mirred act_pedit act_csum cls_matchall)

@@ -29,4 +29,4 @@ assemble "$kernel" play "$2" "$1"
 # What follows touches only OUT; others may build meanwhile.
 flock --unlock "$lock"
 # The kernel's randomness is the processor's, whose seed is given.
-run "$kernel" play "$4" "$2" -smp 1 -cpu qemu64,+rdrand -seed "$3" -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm
+run "$kernel" play "$4" "$2" -smp 1 -cpu qemu64,+rdrand -seed "$3" "${counting[@]}"

@@ -3,6 +3,8 @@
 
 rig=rigs/vm
 built=target/rigs/vm
+# Of QEMU: a clock that counts instructions, a nanosecond for each, and stands still while all sleep.
+counting=(-icount "shift=0,sleep=off" -rtc "base=2026-01-01,clock=vm")
 # What the guest gets beside its own, below $built.
 programs=(rig-traffic)
 
@@ -11,7 +13,7 @@ programs=(rig-traffic)
 tools() {
     local pair command
     for pair in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static gcc-12:gcc-12 make:make bc:bc \
-        cpio:cpio depmod:kmod xz:xz-utils ip:iproute2 nft:nftables ethtool:ethtool cargo:cargo; do
+        cpio:cpio depmod:kmod xz:xz-utils ip:iproute2 nft:nftables ethtool:ethtool bpftool:bpftool cargo:cargo; do
         command=${pair%%:*}
         PATH=$PATH:/usr/sbin:/sbin scripts/debian.sh "$command" "${pair##*:}" "$rig"
         PATH=$PATH:/usr/sbin:/sbin command -v "$command" >/dev/null || lacking "$command"
