@@ -3,15 +3,15 @@
 # a queue that marks. The exit code is the verdict; what was counted stays below target/rigs/vm.
 # --congestion plays the same with a law of the kernel's own: what fails then too is the rig's fault.
 # --onramp: On-Ramp from its attachment to the way back, under CUBIC; not on 6.1, which has no stamps in microseconds. --long:
-# detached and killed 50 times under way, not 3; --cost: what its programs execute, by a clock that counts instructions.
-# usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --cost]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]
+# detached and killed 50 times under way, not 3; --limits: what it is not made for; --cost: what its programs execute, by a clock that counts instructions.
+# usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --limits | --cost]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=rigs/vm/vm.sh
 . rigs/vm/vm.sh
 
 usage() {
-    echo "run.sh: $1; usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --cost]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]" >&2
+    echo "run.sh: $1; usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --limits | --cost]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]" >&2
     exit 2
 }
 
@@ -36,6 +36,9 @@ while [ $# -gt 0 ]; do
         if [ "${2:-}" = --long ]; then
             TIMES=50
             shift
+        elif [ "${2:-}" = --limits ]; then
+            case=limits seconds=1200
+            shift
         elif [ "${2:-}" = --cost ]; then
             case=cost processors=1 machine_arguments=("${counting[@]}")
             shift
@@ -56,7 +59,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 case $series in 6.1 | 6.12 | 7.2 | newest) ;; *) usage "no kernel series '$series'" ;; esac
-case $case-$series in onramp-6.1 | cost-6.1) series=6.12 ;; esac
+case $case-$series in onramp-6.1 | limits-6.1 | cost-6.1) series=6.12 ;; esac
 case $CONGESTION in marimo | dctcp | cubic) ;; *) usage "no congestion control '$CONGESTION'" ;; esac
 
 tools
@@ -69,14 +72,15 @@ kernel=$("$rig/kernel.sh" "$series") || {
 }
 version=$(cat "$kernel/version")
 traffic
-if [ $case = onramp ] || [ $case = cost ]; then
-    tool onrampctl --bin onrampctl
-elif [ "$CONGESTION" = marimo ]; then
+case $case-$CONGESTION in
+onramp-* | limits-* | cost-*) tool onrampctl --bin onrampctl ;;
+*-marimo)
     module "$kernel"
     if [ $case = smoke ]; then
         tool marimoctl --bin marimoctl --test lifecycle
     fi
-fi
+    ;;
+esac
 out=$built/$case-$series-$CONGESTION
 at=$SECONDS
 if ! boot "$kernel" "$case" "$seconds" "$out" -smp "$processors" "${machine_arguments[@]}"; then

@@ -2,11 +2,8 @@
 # What On-Ramp's programs execute, by the kernel's own account of BPF programs: the clock counts instructions here, so that a
 # nanosecond is one. Where nothing is held, and where a queue of 120 ms holds packets.
 
-as() {
-    _host=$1
-    shift
-    nsenter "--net=/run/netns/incast-$_host" "$@" >>/out/said 2>&1
-}
+. /rig/onrampctl.sh
+
 # account NAME: runs and instructions so far of that program, of all senders.
 account() {
     bpftool -j prog show name "$1" | sed 's/},{/}\n{/g' |
@@ -39,30 +36,20 @@ whole() {
 network 4
 bottleneck
 receiver cubic
-mount -t bpf bpf /sys/fs/bpf
-mkfifo /tmp/quiet
-in_namespace incast-r sh -c 'while true; do nc -l -p 7 <>/tmp/quiet >/dev/null; done' &
-listener=$!
+listens
 sleep 1
 in_namespace incast-r sysctl -q -w net.ipv4.tcp_timestamps=2
-as r onrampctl enable default --stamps-only
-for sender in 0 1 2 3; do
-    in_namespace incast-$sender tc qdisc replace dev port root fq nopacing
-done
+ctl r enable default --stamps-only
+on_senders with_fq
 whole "fq alone"
-for sender in 0 1 2 3; do
-    as $sender onrampctl load port --set max_hold=50ms --set threshold=900ms
-    check "it is attached to sender $sender" as $sender onrampctl enable default --peer 10.9.200.2:7
-done
+above() { ctl "$1" load port --set max_hold=50ms --set threshold=900ms; }
+check "it is attached, with a threshold above the queue" on_senders above
+check "and enabled" on_senders enables
 whole "attached and enabled, nothing held"
-for sender in 0 1 2 3; do
-    as $sender onrampctl unload
-    as $sender onrampctl load port --set max_hold=50ms
-    check "with a threshold that the queue passes, to sender $sender" as $sender onrampctl enable default --peer 10.9.200.2:7
-done
+again() { unloads "$1" && loads "$1" && enables "$1"; }
+check "with a threshold that the queue passes" on_senders again
 whole "attached and enabled, packets held"
 sysctl -q -w kernel.bpf_stats_enabled=1
 spent unheld 10000
 spent held 1500000
-kill $listener
-for process in $(pidof nc); do kill "$process"; done
+silent

@@ -1,60 +1,8 @@
 # shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
 # On-Ramp by TCP's time stamps: four senders under CUBIC and a queue that holds 120 ms, without it, with it, and back.
 
-# ctl NODE COMMAND...: as an operator of that host. `ip netns exec` would hide where pins are.
-ctl() {
-    _host=$1
-    shift
-    nsenter "--net=/run/netns/incast-$_host" onrampctl "$@" >/out/said 2>&1
-    _done=$?
-    { echo "$_host: $* ($_done)" && cat /out/said; } >>/out/onrampctl
-    return $_done
-}
-# refused CODE WORDS NODE COMMAND...: with that exit code, and says so.
-refused() {
-    _code=$1 _words=$2
-    shift 2
-    ctl "$@"
-    [ $? -eq "$_code" ] && contains /out/said "$_words"
-}
-on_senders() {
-    _all_ok=0
-    for _s in 0 1 2 3; do
-        "$@" "$_s" || _all_ok=1
-    done
-    return $_all_ok
-}
-queue() { ip netns exec "incast-$3" tc qdisc replace dev port root "$1" $2; }
-with_fq() { ip netns exec "incast-$1" tc qdisc replace dev port root fq nopacing; }
-loads() { ctl "$1" load port --set max_hold=50ms; }
-unloads() { ctl "$1" unload; }
-enables() { ctl "$1" enable default --peer 10.9.200.2:7; }
-rolls_back() { ctl "$1" rollback; }
-routes_of() { ip -n "incast-$1" route show table all >>/out/routes; }
-all_routes() {
-    : >/out/routes
-    for _s in 0 1 2 3 r; do routes_of $_s; done
-    mv /out/routes "/out/routes-$1"
-}
-# counter NAME: of all senders.
-counter() {
-    _total=0
-    for _s in 0 1 2 3; do
-        _one=$(nsenter "--net=/run/netns/incast-$_s" onrampctl status --json | sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" | head -n 1)
-        _total=$((_total + ${_one:-0}))
-    done
-    echo $_total
-}
-# Retransmission timeouts of all senders since they were there.
-timeouts() {
-    _total=0
-    for _s in 0 1 2 3; do
-        _one=$(in_namespace "incast-$_s" awk '/^TcpExt:/ && !k { for (i = 2; i <= NF; i++) if ($i == "TCPTimeouts") k = i; next }
-            /^TcpExt:/ { print $k }' /proc/net/netstat)
-        _total=$((_total + _one))
-    done
-    echo $_total
-}
+. /rig/onrampctl.sh
+
 # Octets that wait at the switch, ten times a second, until the file is gone.
 sample() {
     touch /tmp/sampling
@@ -78,11 +26,7 @@ measured() {
 network 4
 bottleneck
 receiver cubic
-mount -t bpf bpf /sys/fs/bpf
-# Something that a probe can connect to.
-mkfifo /tmp/quiet
-in_namespace incast-r sh -c 'while true; do nc -l -p 7 <>/tmp/quiet >/dev/null; done' &
-listener=$!
+listens
 sleep 1
 all_routes before
 
@@ -187,5 +131,4 @@ check "it is detached" on_senders unloads
 check "and nothing is left of it" [ ! -e /sys/fs/bpf/onramp ]
 play gone 500000
 intact
-kill $listener
-for process in $(pidof nc); do kill "$process"; done
+silent
