@@ -464,3 +464,34 @@ fn loads_count_headers() {
     assert_eq!(below.without.len(), 2, "a closed loop has two classes without a load: {below:?}");
     assert_eq!(below.settles, Some(Time::from_ms(5)), "the warm-up is enough: {below:?}");
 }
+
+#[test]
+fn an_overload_is_said_once_and_of_the_workload_with_the_largest_share() {
+    let text = |first: &str, second: &str| {
+        format!(
+            r#"
+            name = "dc"
+            duration = "10ms"
+            topology = {{ kind = "leaf-spine", leaves = 4, hosts_per_leaf = 8, spines = 2, host_link = {{ rate = "25Gbps", delay = "1us" }}, fabric_link = {{ rate = "25Gbps", delay = "1us" }} }}
+            workload = [{first}, {second}]
+            switch.buffer = {{ total = "4MB" }}
+            scheme = [{{ law = "hpcc" }}, {{ law = "dctcp" }}, {{ law = "swift" }}]
+            "#
+        )
+    };
+    let web = "{ kind = \"poisson\", class = \"web\", sizes = \"websearch\", load = 0.6 }";
+    let incast = |every: &str| {
+        format!("{{ kind = \"incast\", fan_in = 8, size = \"64KB\", every = \"{every}\", receiver = \"h0\" }}")
+    };
+    for (first, second) in [(web, &*incast("100ms")), (&*incast("100ms"), web)] {
+        let error = parse(&text(first, second)).expect_err("refused");
+        assert_eq!((error.faults().count(), &*error.key), (1, "workload.web.load"), "{error}");
+        for part in ["web 1.9", "incast 0.00", "load_of = \"bottleneck\"", "overload = true"] {
+            assert!(error.to_string().contains(part), "{part}: {error}");
+        }
+    }
+    // The receiver's own link, by the incast alone: nothing of the fabric's busiest link.
+    let error = parse(&text(&web.replace("0.6", "0.1"), &incast("20us"))).expect_err("refused");
+    assert_eq!((error.faults().count(), &*error.key), (1, "workload.incast.every"), "{error}");
+    assert!(!error.to_string().contains("load_of"), "{error}");
+}

@@ -109,6 +109,7 @@ pub fn resolve(
             Err(problem) => problems.push(problem),
         }
     }
+    problems.extend(nominal::overload(&document, &traffic, &schemes));
     problems.extend(claims::check(&document, &traffic));
     problems.extend(claims::check_columns(&document, &traffic));
     let (probes, (events, of_events)) =

@@ -1,13 +1,23 @@
 //! The nominal load of links: what the workloads of a scenario put on them on average, headers included.
 
-use super::traffic::Traffic;
-use crate::scenario::tree::error::Problem;
+use super::{
+    resolved::Resolved,
+    traffic::{Steady, Traffic},
+};
+use crate::scenario::{
+    document::{
+        Document,
+        workload::{LoadOf, Workload},
+    },
+    tree::error::Problem,
+};
 use incast_cc::law::SizeClass;
 use incast_sim::{
     config::{ClassConfig, Wire},
     topology::Topology,
 };
 use incast_units::Time;
+use std::sync::Arc;
 
 /// The nominal load of the most loaded link. Acknowledgements and what is sent again are not counted.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +26,10 @@ pub struct Nominal {
     pub load: f64,
     /// The link.
     pub link: String,
+    /// Whether one of the link's ends is a host.
+    pub is_host: bool,
+    /// The load that each of the workloads that have one puts on the link.
+    pub shares: Vec<f64>,
     /// With this warm-up flows have to arrive for so long that the backlog of every link is close to that of a steady
     /// state, on average over the counted time; at most [`LONGEST`]. `None` if there is none, as the load is 1 or more.
     pub settles: Option<Time>,
@@ -37,9 +51,6 @@ fn overhead(sizes: &[SizeClass], class: &ClassConfig, mtu: u32, wire: Wire) -> f
 }
 
 /// The nominal load under a scheme with these classes. `None` if no workload has one.
-///
-/// # Errors
-/// It is above 1, and no workload says that this is wanted.
 pub fn nominal(
     traffic: &Traffic,
     topology: &Topology,
@@ -47,12 +58,15 @@ pub fn nominal(
     mtu: u32,
     wire: Wire,
     warmup: Time,
-) -> Result<Option<Nominal>, Problem> {
-    let Some(last) = traffic.steady.last() else { return Ok(None) };
+) -> Option<Nominal> {
+    let overheads: Vec<f64> = traffic
+        .steady
+        .iter()
+        .map(|steady| overhead(&steady.sizes, &classes[usize::from(steady.class)], mtu, wire))
+        .collect();
     // Of each link and direction: bits per second, and the rate at which their variance grows.
     let mut total = vec![[(0.0, 0.0); 2]; topology.cables.len()];
-    for steady in &traffic.steady {
-        let overhead = overhead(&steady.sizes, &classes[usize::from(steady.class)], mtu, wire);
+    for (steady, overhead) in traffic.steady.iter().zip(&overheads) {
         for (sums, loads) in total.iter_mut().zip(&steady.loads) {
             for ((bits, variance), load) in sums.iter_mut().zip(loads) {
                 *bits += load * overhead;
@@ -60,25 +74,55 @@ pub fn nominal(
             }
         }
     }
-    let links = total.iter().enumerate().flat_map(|(cable, both)| {
-        let rate = topology.cables[cable].link.rate.as_f64();
-        both.iter().map(move |(bits, variance)| (cable, bits / rate, variance / (rate * rate)))
+    let links = total.iter().zip(&topology.cables).enumerate().flat_map(|(index, (both, cable))| {
+        let rate = cable.link.rate.as_f64();
+        both.iter().zip(0..).map(move |((bits, variance), way)| ((index, way), bits / rate, variance / (rate * rate)))
     });
-    let Some((cable, load, _)) = links.clone().max_by(|a, b| a.1.total_cmp(&b.1)) else { return Ok(None) };
-    let link = topology.cable_name(cable).unwrap_or_default();
-    if load > 1.0 + 1e-9 && traffic.steady.iter().all(|steady| !steady.overload) {
-        let together = if traffic.steady.len() > 1 { " with all workloads together" } else { "" };
-        let found = format!("a load of {load:.4} on {link}{together}, headers included");
-        let allowed = "at most 1 on every link (more with overload = true)";
-        return Err(Problem::value(found, allowed).at(&last.key));
-    }
+    let ((index, way), load, _) = links.clone().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| !overheads.is_empty())?;
+    let cable = &topology.cables[index];
+    let share = |(steady, overhead): (&Steady, &f64)| steady.loads[index][way] * overhead / cable.link.rate.as_f64();
     let settles = (load < 1.0).then(|| {
         let unit = links.map(|(_, load, variance)| variance / ((1.0 - load) * (1.0 - load))).fold(0.0, f64::max);
         settles(unit, warmup)
     });
     let without =
         traffic.classes.iter().zip(0..).filter(|(_, class)| traffic.steady.iter().all(|steady| steady.class != *class));
-    Ok(Some(Nominal { load, link, settles, without: without.map(|(name, _)| name.clone()).collect() }))
+    Some(Nominal {
+        load,
+        link: topology.cable_name(index).unwrap_or_default(),
+        is_host: cable.a.min(cable.b) < topology.hosts,
+        shares: traffic.steady.iter().zip(&overheads).map(share).collect(),
+        settles,
+        without: without.map(|(name, _)| name.clone()).collect(),
+    })
+}
+
+/// The largest load that one of the schemes has, if it is above 1 and no workload says that this is wanted: at the
+/// workload with the largest share of it.
+pub fn overload(document: &Document, traffic: &Traffic, schemes: &[Arc<Resolved>]) -> Option<Problem> {
+    let all = schemes.iter().filter_map(|scheme| scheme.nominal.as_ref());
+    let nominal = all.max_by(|a, b| a.load.total_cmp(&b.load)).filter(|nominal| nominal.load > 1.0 + 1e-9)?;
+    if traffic.steady.iter().any(|steady| steady.overload) {
+        return None;
+    }
+    let shares = || traffic.steady.iter().zip(&nominal.shares);
+    let (most, _) = shares().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let together = if traffic.steady.len() > 1 {
+        let each = shares().map(|(steady, share)| format!("{} {share:.3}", traffic.classes[usize::from(steady.class)]));
+        format!(" with all workloads together ({})", each.collect::<Vec<_>>().join(", "))
+    } else {
+        String::new()
+    };
+    let found = format!("a load of {:.4} on {}{together}, headers included", nominal.load, nominal.link);
+    let is_most = |workload: &&Workload| workload.class() == traffic.classes[usize::from(most.class)];
+    let advice = match document.workload.iter().find(is_most) {
+        Some(Workload::Poisson(poisson)) if !nominal.is_host && poisson.load_of != LoadOf::Bottleneck => {
+            "; with load_of = \"bottleneck\" `load` is that of the busiest link"
+        }
+        _ => "",
+    };
+    let allowed = format!("at most 1 on every link (more with overload = true{advice})");
+    Some(Problem::value(found, allowed).at(&most.key))
 }
 
 /// Nobody simulates for longer; a load that is hardly below 1 would need it.

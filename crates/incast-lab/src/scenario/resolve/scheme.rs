@@ -125,7 +125,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     footnotes.extend(agent::footnotes(scheme, &switch.agent, &classes));
     footnotes.extend(beside);
     let warmup = context.document.warmup;
-    let nominal = nominal(context.traffic, context.topology, &classes, mtu, wire, warmup)?;
+    let nominal = nominal(context.traffic, context.topology, &classes, mtu, wire, warmup);
     Ok(Resolved {
         name: scheme.name().to_owned(),
         nominal,
