@@ -14,7 +14,7 @@ use incast_interop::device::{
 use incast_lab::{
     atomic,
     run::RunError,
-    scenario::{Run, ScenarioError},
+    scenario::{Run, Scenario, ScenarioError},
 };
 use std::{
     fs,
@@ -75,8 +75,9 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
         scheme: arguments.scheme.as_deref(),
         // Settings are those of any seed.
         seed: Some(1),
+        options: "--scheme and --only",
     };
-    let (_, run) = choice.choose("configuring")?;
+    let (scenario, run) = choice.choose("configuring")?;
     let wanted = Wanted::of(&run)?;
     let device = match arguments.target {
         Target::Sonic => Device::Sonic,
@@ -123,7 +124,7 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
         files.extend(written.files.iter().map(|(name, text)| (folder.join(name), text.clone())));
     }
     if let Some(path) = &arguments.as_rounded {
-        files.push((path.clone(), as_rounded(&run, &wanted, device)));
+        files.push((path.clone(), as_rounded(&scenario, &run, &wanted, device)));
     }
     save(&files, arguments)?;
     if arguments.out.is_none() {
@@ -159,9 +160,12 @@ fn device_ports(given: &[String]) -> Result<Vec<Port>, String> {
     Ok(all)
 }
 
-fn as_rounded(run: &Run, wanted: &Wanted, device: Device) -> String {
+/// The scenario that the device has: its results have a folder of their own.
+fn as_rounded(scenario: &Scenario, run: &Run, wanted: &Wanted, device: Device) -> String {
+    let name = scenario.name.strip_suffix("-applied").unwrap_or(&scenario.name);
+    let table = run.on_its_own(format!("{name}-applied"), &scenario.seeds);
     // A table of texts and finite numbers is always TOML.
-    toml::to_string(&rounded::scenario(run, wanted, device)).unwrap_or_default()
+    toml::to_string(&scenario.for_another_folder(rounded::scenario(table, wanted, device))).unwrap_or_default()
 }
 
 /// Writes all files or none: what cannot be written is found before the first is.

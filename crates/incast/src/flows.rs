@@ -31,6 +31,7 @@ fn list(arguments: &arguments::Flows) -> Result<(), RunError> {
         short: arguments.short,
         scheme: arguments.scheme.as_deref(),
         seed: arguments.seed,
+        options: "--scheme, --only and --seed",
     };
     let (_, run) = choice.choose("listing")?;
     let flows = Flows::of(&run)?;

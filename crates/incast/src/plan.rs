@@ -72,15 +72,17 @@ pub struct Choice<'a> {
     pub scheme: Option<&'a str>,
     /// The seed, the scenario's or any other.
     pub seed: Option<u64>,
+    /// The command's options that choose among several runs.
+    pub options: &'a str,
 }
 
 impl Choice<'_> {
-    /// The scenario's name and the one selected run: the first of those that fit, and a line that names it if
-    /// there were several. `doing` is what is done with it.
+    /// The scenario and the one selected run: the first of those that fit, and a line that names it if there were
+    /// several. `doing` is what is done with it.
     ///
     /// # Errors
     /// There is no such scenario, or no such run.
-    pub fn choose(self, doing: &str) -> Result<(String, Run), RunError> {
+    pub fn choose(self, doing: &str) -> Result<(Scenario, Run), RunError> {
         let mut only = Only::parse(self.only)?;
         if let Some(scheme) = self.scheme {
             only = only.with("scheme", scheme);
@@ -91,24 +93,37 @@ impl Choice<'_> {
         for warning in &scenario.warnings {
             output::message(&format!("warning: {}: {warning}", self.scenario.display()));
         }
+        let own_seeds = scenario.seeds.clone();
         if let Some(seed) = self.seed {
             scenario.seeds = vec![seed];
         }
-        let name = scenario.name.clone();
-        let plan = Plan::new(scenario, None, &only)?;
+        let mut plan = Plan::new(scenario, None, &only).map_err(|error| self.as_typed(error))?;
+        plan.scenario.seeds = own_seeds;
         let count = plan.runs.len();
         let Some(run) = plan.runs.into_iter().next() else {
             return Err(RunError::Only { found: self.only.join(","), message: "no run fits all of it".into() });
         };
         if count > 1 {
+            // A seed that is given is that of all.
+            let seed = if self.seed.is_none() { format!(", seed {}", run.seed) } else { String::new() };
             let grid = run.grid.iter().map(|(path, value)| format!(", {path} = {value}"));
             output::message(&format!(
-                "{count} runs fit; {doing} the first: scheme {}, seed {}{} (choose with --only and --seed)",
+                "{count} runs fit; {doing} the first: scheme {}{seed}{} (choose with {})",
                 run.scheme,
-                run.seed,
-                grid.collect::<String>()
+                grid.collect::<String>(),
+                self.options
             ));
         }
-        Ok((name, run))
+        Ok((plan.scenario, run))
+    }
+
+    /// An unknown scheme by the option that names it.
+    fn as_typed(&self, error: RunError) -> RunError {
+        match (error, self.scheme) {
+            (RunError::Only { found, message }, Some(scheme)) if found == format!("scheme={scheme}") => {
+                RunError::Plan { found: format!("--scheme {scheme}"), message }
+            }
+            (error, _) => error,
+        }
     }
 }

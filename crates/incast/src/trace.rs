@@ -50,8 +50,9 @@ fn trace_one(arguments: &arguments::Trace) -> Result<(), TraceError> {
         short: false,
         scheme: None,
         seed: arguments.seed,
+        options: "--only and --seed",
     };
-    let (name, run) = choice.choose("tracing")?;
+    let (scenario, run) = choice.choose("tracing")?;
     let request = Request {
         flow: arguments.flow.clone(),
         port: arguments.port.clone(),
@@ -59,7 +60,7 @@ fn trace_one(arguments: &arguments::Trace) -> Result<(), TraceError> {
         until: arguments.until,
     };
     let stop = interrupt::flag("interrupted: nothing was written");
-    let observer = progress::observer(&name, arguments.quiet);
+    let observer = progress::observer(&scenario.name, arguments.quiet);
     observer.on_start(&[&run], 0);
     let mut reported = Instant::now();
     let mut observe = |progress: &Progress| {

@@ -6,7 +6,7 @@ use super::{
     mlnx, nxos, queues, rounding, trimming,
 };
 use incast_cc::marking::Marking;
-use incast_lab::scenario::{Run, toml_value};
+use incast_lab::scenario::toml_value;
 use incast_sim::{
     base_rtt,
     config::{ClassConfig, Ecn, Limit, RedAtRate, Size},
@@ -27,12 +27,11 @@ struct Fabric {
     full_packet: u64,
 }
 
-/// The run's scenario, with one scheme, as a device takes it, hosts always as Linux does or NVIDIA's NICs: thresholds of
+/// A run's scenario, with one scheme, as a device takes it, hosts always as Linux does or NVIDIA's NICs: thresholds of
 /// marks in bytes or what the device counts in, probabilities in whole per cent, alphas as powers of two, weights up to 100
 /// or in per cent; initial windows in whole segments, the least timeout in whole milliseconds or microseconds, and what
 /// parameters of the kernel's modules or of the NIC stand for.
-pub fn scenario(run: &Run, wanted: &Wanted, device: Device) -> Table {
-    let mut table = run.effective();
+pub fn scenario(mut table: Table, wanted: &Wanted, device: Device) -> Table {
     let rates: BTreeSet<u64> = wanted.config.topology.cables.iter().map(|cable| cable.link.rate.bps()).collect();
     let fabric = Fabric {
         base_rtt: base_rtt((&wanted.config).into()),

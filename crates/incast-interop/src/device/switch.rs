@@ -103,10 +103,38 @@ pub fn kind_of(wanted: &Wanted, name: Option<&str>) -> Result<Switch, Refused> {
             list(&firsts, false)
         )]));
     };
-    let names = wanted.config.topology.names.iter().skip(wanted.config.topology.hosts as usize).map(String::as_str);
-    let mean = nearest(name, names).map(|name| format!(" (did you mean \"{name}\"?)")).unwrap_or_default();
     let found = kinds.into_iter().find(|kind| kind.names.iter().any(|other| other == name));
-    found.ok_or_else(|| Refused(vec![format!("--switch {name}: there is no such switch{mean}")]))
+    found.ok_or_else(|| {
+        let switches = &wanted.config.topology.names[wanted.config.topology.hosts as usize..];
+        let word = |name: &str| name.trim_end_matches(|letter: char| letter.is_ascii_digit()).to_owned();
+        // Of leaf99 the nearest name has another number, which is no better a guess than any.
+        let near = nearest(name, switches.iter().map(String::as_str)).filter(|near| word(near) != word(name));
+        let mean = near.map(|near| format!(" (did you mean \"{near}\"?)")).unwrap_or_default();
+        let (mut all, most) = (ranges(switches), 10);
+        if all.len() > most {
+            let more = all.split_off(most).len();
+            all.push(format!("{more} more"));
+        }
+        let all = all.join(", ");
+        Refused(vec![format!("--switch {name}: there is no such switch, allowed is {all}{mean}")])
+    })
+}
+
+/// Names in the order in which they are; those that count up from one to the next as a range, "leaf0 to leaf47".
+fn ranges(names: &[String]) -> Vec<String> {
+    let parts = |name: &str| {
+        let word = name.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
+        (name[..word].to_owned(), name[word..].parse::<u64>().ok())
+    };
+    let follows = |a: &String, b: &String| match (parts(a), parts(b)) {
+        ((a, Some(first)), (b, Some(second))) => a == b && first.checked_add(1) == Some(second),
+        _ => false,
+    };
+    let range = |names: &[String]| match names {
+        [first, .., last] => format!("{first} to {last}"),
+        names => names.concat(),
+    };
+    names.chunk_by(follows).map(range).collect()
 }
 
 impl Switch {
@@ -314,5 +342,10 @@ mod tests {
         for wrong in ["1", "1=3", "8=3:26", "1=8:26", "1=3:64", "a=b:c"] {
             assert!(wrong.parse::<Class>().is_err(), "{wrong}");
         }
+    }
+    #[test]
+    fn names_that_count_up_are_a_range() {
+        let names = ["leaf0", "leaf1", "leaf2", "spine0", "edge", "edge7", "edge9"].map(str::to_owned);
+        assert_eq!(ranges(&names), ["leaf0 to leaf2", "spine0", "edge", "edge7", "edge9"]);
     }
 }

@@ -404,4 +404,25 @@ impl Run {
         }
         table
     }
+
+    /// The same as a scenario that can be run beside the first: with a name and seeds of its own, and without the
+    /// defaults that have no effect.
+    pub fn on_its_own(&self, name: String, seeds: &[u64]) -> toml::Table {
+        let mut table = self.effective();
+        table.insert("name".into(), name.into());
+        let seeds = seeds.iter().map(|seed| toml::Value::Integer(*seed as i64)).collect();
+        table.insert("seeds".into(), toml::Value::Array(seeds));
+        if self.resolved.has_notifications() {
+            return table;
+        }
+        let schemes = table.get_mut("scheme").and_then(toml::Value::as_array_mut);
+        for scheme in schemes.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
+            scheme.remove("notification_priority");
+            let by_class = scheme.get_mut("by_class").and_then(toml::Value::as_table_mut);
+            for refined in by_class.into_iter().flat_map(|classes| classes.iter_mut()) {
+                refined.1.as_table_mut().and_then(|refined| refined.remove("notification_priority"));
+            }
+        }
+        table
+    }
 }

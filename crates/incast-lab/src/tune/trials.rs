@@ -266,12 +266,10 @@ impl<'a> Runs<'a> {
 
     /// The user's scenario with these settings.
     pub fn effective(&self, settings: &Settings) -> Option<Table> {
-        let mut table = self.space.run_of(self.scheme, settings)?.effective();
         let scenario = &self.space.plan.scenario;
         let name = scenario.name.strip_suffix("-tune").unwrap_or(&scenario.name);
-        table.insert("name".into(), Value::String(format!("{name}-tuned")));
-        let seeds = self.space.own_seeds.iter().map(|seed| Value::Integer(*seed as i64)).collect();
-        table.insert("seeds".into(), Value::Array(seeds));
+        let run = self.space.run_of(self.scheme, settings)?;
+        let table = run.on_its_own(format!("{name}-tuned"), &self.space.own_seeds);
         Some(scenario.for_another_folder(table))
     }
 

@@ -25,7 +25,7 @@ fn what_cannot_be_expressed_is_refused_and_nothing_is_written() {
         (vec!["--for", "sonic", PORTS[0], PORTS[1]], "1 ports of 25Gbps, and s0 has 3"),
         (vec!["--for", "sonic", PORTS[0], PORTS[1], PORTS[1]], "Ethernet0 is given twice"),
         (vec!["--for", "sonic", PORTS[0], "no-such.json"], "no-such.json: "),
-        (vec!["--for", "sonic", "--switch", "s1", PORTS[0], PORTS[1]], "no such switch (did you mean \"s0\"?)"),
+        (vec!["--for", "sonic", "--switch", "s1", PORTS[0], PORTS[1]], "no such switch, allowed is s0\n"),
         (vec!["--for", "sonic", "--queues", "0=9:1", PORTS[0], PORTS[1]], "allowed is PRIORITY=QUEUE:DSCP"),
         (vec!["--for", "linux", "--switch", "s0"], "--switch, --ports and --queues are about switches"),
         (vec!["--for", "linux", "--set", "switch.buffer.total=1B"], "switch.buffer.total"),
@@ -199,8 +199,9 @@ fn what_is_rounded_for_a_device_is_written_back_and_stays() {
         assert!(!said.contains("on the device") && !said.contains("on the NIC"), "{target}: {said}");
         let read = |file: &std::path::Path| fs::read_to_string(file).expect("a scenario");
         assert_eq!(read(&twice), read(&rounded), "{target}: rounded again it stays what it is");
-        // But for what a line says of the scenario, it is the same text.
+        // But for what a line says of the scenario and for its name, it is the same text.
         let bare = |text: &str| {
+            let text = text.replace("roce-applied", "roce");
             text.lines().map(|line| line.split("    #").next().unwrap_or(line).to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(bare(&String::from_utf8_lossy(&again.stdout)), bare(&told), "{target}");
@@ -232,4 +233,48 @@ fn what_is_rounded_for_a_device_is_written_back_and_stays() {
     fs::write(&file, FABRIC).expect("written");
     let output = incast(&[&["config", text(&file), "--for", "eos"][..], &PORTS].concat());
     assert!(stderr(&output).contains("--queues is missing"), "{}", stderr(&output));
+}
+
+/// What is written to be run is run beside the scenario: under a name of its own, with its seeds and no more warnings.
+#[test]
+fn what_a_device_takes_is_a_scenario_beside_the_first() {
+    let out = folder("config-applied");
+    let (file, rounded) = (out.join("fabric.toml"), out.join("applied.toml"));
+    fs::write(&file, format!("seeds = [4, 2, 3]\n{FABRIC}")).expect("written");
+    let write = |file: &std::path::Path| {
+        let all = ["config", text(file), "--for", "linux", "--as-rounded", text(&rounded), "--force"];
+        stderr(&incast(&all))
+    };
+    let said = write(&file);
+    assert!(
+        said.contains("3 runs fit; configuring the first: scheme dctcp (choose with --scheme and --only)"),
+        "{said}"
+    );
+    for _ in 0..2 {
+        let applied = fs::read_to_string(&rounded).expect("a scenario");
+        assert!(applied.contains("name = \"ours-applied\""), "{applied}");
+        let output = incast(&["check", text(&rounded)]);
+        let checked = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
+        assert!(checked.contains("seeds = [4, 2, 3]"), "{checked}");
+        assert!(!checked.contains("notification_priority, as"), "{checked}");
+        write(&rounded);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_named_as_it_was_typed() {
+    let out = folder("config-typed");
+    let file = out.join("fabric.toml");
+    fs::write(&file, FABRIC).expect("written");
+    let refused = |more: &[&str]| {
+        let output = incast(&[&["config", text(&file)], more].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let said = refused(&["--for", "linux", "--scheme", "dctpc"]);
+    assert!(said.starts_with("error: --scheme dctpc: ") && said.contains("did you mean \"dctcp\""), "{said}");
+    let said = refused(&[&["--for", "sonic", "--switch", "s99"][..], &PORTS].concat());
+    assert!(said.contains("--switch s99: there is no such switch, allowed is s0\n"), "{said}");
+    let said = refused(&[&["--for", "sonic", "--switch", "S"][..], &PORTS].concat());
+    assert!(said.contains("allowed is s0 (did you mean \"s0\"?)"), "{said}");
 }

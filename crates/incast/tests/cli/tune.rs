@@ -99,6 +99,8 @@ fn conditions_that_are_not_run_say_why_and_a_second_search_leaves_no_advice_of_t
     let tuned = out.join("small-tune/tuned.toml");
     let checked = succeed(&["check", text(&tuned)]);
     assert!(checked.contains("seeds = [4, 9]"), "{checked}");
+    let said = stderr(&incast(&["check", text(&tuned)]));
+    assert!(!said.contains("notification_priority"), "{said}");
     let again = ["--over", "switch.buffer.total=1MB,2MB", "--force", "--vary", "0%"];
     let said = succeed(&[&own[..], &set, &again].concat());
     assert!(said.contains("nothing found that helps") && !tuned.exists(), "{said}");

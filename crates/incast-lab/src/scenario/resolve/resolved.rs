@@ -2,7 +2,7 @@
 
 use super::nominal::Nominal;
 use crate::scenario::document::{host::Host, switch::Switch};
-use incast_cc::Path;
+use incast_cc::{Path, feedback::CnpContent};
 use incast_sim::{
     config::{ClassConfig, HostConfig, SwitchConfig, Ties, Wire},
     topology::Topology,
@@ -36,6 +36,16 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// Whether receivers or switches send notifications.
+    pub fn has_notifications(&self) -> bool {
+        self.receivers_notify() || self.switch.agent.effects().notifies != CnpContent::Nothing
+    }
+
+    /// Whether receivers of a class send notifications.
+    pub fn receivers_notify(&self) -> bool {
+        self.classes.iter().any(|class| class.law.transport().notification_interval.is_some())
+    }
+
     /// Whether it is so at some switches.
     pub fn any_switch(&self, topology: &Topology, is_so: impl Fn(&SwitchConfig) -> bool) -> bool {
         self.switch.kinds(topology.hosts..topology.nodes()).iter().any(|(switch, _)| is_so(switch))

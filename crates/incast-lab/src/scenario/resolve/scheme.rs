@@ -30,7 +30,6 @@ use super::{
 };
 use incast_cc::{
     Path,
-    feedback::CnpContent,
     law::{Acknowledges, LawInfo, Recovery, SizeClass},
     parameters::Raw,
     registry::{LAWS, LawParameters, Scheduler},
@@ -417,9 +416,8 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         warnings.extend(underlay::warnings(context.topology, scheme, written));
         warnings.extend(hosts_without_effect(scheme));
         let host = &scheme.merged.1;
-        if scheme.classes.iter().all(|class| class.law.transport().notification_interval.is_none()) {
-            let of_switches = scheme.switch.agent.effects().notifies != CnpContent::Nothing;
-            if written.notification_priority.is_some() && !of_switches {
+        if !scheme.receivers_notify() {
+            if written.notification_priority.is_some() && !scheme.has_notifications() {
                 warnings.push(format!(
                     "scheme {name}: no packet has the notification_priority, as its receivers send no notifications"
                 ));
