@@ -5,6 +5,7 @@
 //! elements of IPFIX. sFlow is read as `sflowtool -l` prints it.
 
 use super::trace_rows::{LIMIT, TraceError, start_of, too_many};
+use crate::scenario::tree::{error::list, nearest::nearest};
 use chrono::{DateTime, NaiveDateTime};
 use incast_units::Bytes;
 use std::{
@@ -112,10 +113,13 @@ const LARGEST: u64 = 1 << 53;
 /// The largest rate of sampling.
 const MOST_SAMPLED: u64 = 1 << 24;
 
+/// A column of times unless another is.
+const TIME: &str = "time";
+
 /// How the cells of the column of starts are read.
 #[derive(Clone, Copy, Debug)]
 enum Start {
-    /// Times with their units, as in a trace.
+    /// Times with their units, as in a trace, or dates and times.
     Text,
     /// A number of so many nanoseconds, or of picoseconds where it is 0.
     Unit(i64),
@@ -123,7 +127,7 @@ enum Start {
     Clock,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Columns {
     sign: char,
     /// How many there are.
@@ -132,6 +136,8 @@ struct Columns {
     start: Option<(usize, Start)>,
     source: Option<usize>,
     destination: Option<usize>,
+    /// Names of the others.
+    unused: Vec<String>,
 }
 
 /// The cells of a line; a sign within quotes belongs to its cell.
@@ -185,25 +191,31 @@ fn clock(cell: &str) -> Option<(i64, i64)> {
     Some((with_zone.or_else(|| without()?.and_utc().timestamp_nanos_opt())?, 0))
 }
 
-/// A start in nanoseconds. `unit` is that of the numbers before, of a column that does not name it.
+/// A start in nanoseconds. `unit` is that of the cells before, of a column that does not name it.
 fn start_ns(kind: Start, cell: &str, unit: &mut Option<i64>) -> Result<i64, String> {
-    match kind {
-        Start::Text => start_of(("start", 0), cell).map(|time| (time.ps() / 1_000) as i64),
-        Start::Unit(0) => start_of(("start_ps", 1), cell).map(|time| (time.ps() / 1_000) as i64),
-        Start::Unit(unit_ns) => nanoseconds(cell, unit_ns)
-            .ok_or_else(|| format!("found the time {cell:?}, allowed is a number that is not negative")),
-        Start::Clock => {
-            let (time, own) = clock(cell).ok_or_else(|| {
-                format!(
-                    "found the time {cell:?}, allowed is such as 2026-11-29 12:00:00.125, or seconds or milliseconds since \
-                     1970; other numbers need a column start_s, start_ms, start_us or start_ns"
-                )
-            })?;
-            match *unit.get_or_insert(own) == own {
-                true => Ok(time),
-                false => Err(format!("found the time {cell:?}, of another unit than those before it")),
-            }
+    let (time, own) = match kind {
+        Start::Text => match start_of(("start", 0), cell) {
+            Ok(time) => ((time.ps() / 1_000) as i64, 1),
+            // A number alone may count anything.
+            Err(error) => clock(cell)
+                .filter(|(_, own)| *own == 0)
+                .ok_or_else(|| format!("{error}, or a date and time such as 2026-11-29T12:00:00.125Z"))?,
+        },
+        Start::Unit(0) => return start_of(("start_ps", 1), cell).map(|time| (time.ps() / 1_000) as i64),
+        Start::Unit(unit_ns) => {
+            return nanoseconds(cell, unit_ns)
+                .ok_or_else(|| format!("found the time {cell:?}, allowed is a number that is not negative"));
         }
+        Start::Clock => clock(cell).ok_or_else(|| {
+            format!(
+                "found the time {cell:?}, allowed is such as 2026-11-29 12:00:00.125, or seconds or milliseconds since \
+                 1970; other numbers need a column start_s, start_ms, start_us or start_ns"
+            )
+        })?,
+    };
+    match *unit.get_or_insert(own) == own {
+        true => Ok(time),
+        false => Err(format!("found the time {cell:?}, of another unit than those before it")),
     }
 }
 
@@ -211,7 +223,8 @@ impl Columns {
     fn of(header: &str) -> Result<Self, String> {
         let sign = [',', ';', '|', '\t'].into_iter().max_by_key(|sign| header.matches(*sign).count()).unwrap_or(',');
         let plain = |name: &&str| name.to_ascii_lowercase().replace([' ', '-'], "_");
-        let names: Vec<String> = cells(header, sign).iter().map(plain).collect();
+        let written = cells(header, sign);
+        let names: Vec<String> = written.iter().map(plain).collect();
         let find = |known: &dyn Fn(&str) -> bool| -> Result<Option<usize>, String> {
             let mut found = (0..names.len()).filter(|index| known(&names[*index]));
             let first = found.next();
@@ -227,16 +240,19 @@ impl Columns {
         };
         let shown: String = header.chars().take(60).collect();
         let bytes = find(&|name| SIZES.contains(&name))?.ok_or_else(|| {
+            let near = names.iter().find_map(|name| nearest(name, SIZES));
             format!(
-                "found {shown:?}, allowed are sizes one a line, a header with a column of bytes ({} …), or lines of \
-                 `sflowtool -l`",
-                SIZES[..6].join(", ")
+                "found {shown:?}, allowed are sizes one a line, a header with a column of bytes ({}), or lines of \
+                 `sflowtool -l`{}",
+                list(&SIZES, false),
+                near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default()
             )
         })?;
         let with_unit = |name: &str| WITH_UNIT.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit);
         let is_time =
             |name: &str| name == "start" || name == "start_ps" || with_unit(name).is_some() || TIMES.contains(&name);
-        let start = find(&is_time)?.map(|column| match names[column].as_str() {
+        let time = || names.iter().position(|name| name == TIME);
+        let start = find(&is_time)?.or_else(time).map(|column| match names[column].as_str() {
             "start" => (column, Start::Text),
             "start_ps" => (column, Start::Unit(0)),
             name => (column, with_unit(name).map_or(Start::Clock, Start::Unit)),
@@ -248,7 +264,32 @@ impl Columns {
         }
         // Of two columns of hosts, as in our own lists of flows, the usual name has the host's.
         let host = |known: &[&str]| known.iter().find_map(|known| names.iter().position(|name| name == known));
-        Ok(Self { sign, count: names.len(), bytes, start, source: host(&SOURCES), destination: host(&DESTINATIONS) })
+        let (source, destination) = (host(&SOURCES), host(&DESTINATIONS));
+        let used = [Some(bytes), start.map(|(column, _)| column), source, destination];
+        let is_unused = |(index, name): &(usize, &&str)| !used.contains(&Some(*index)) && !name.is_empty();
+        let unused = written.iter().enumerate().filter(is_unused).map(|(_, name)| (*name).to_owned()).collect();
+        Ok(Self { sign, count: names.len(), bytes, start, source, destination, unused })
+    }
+}
+
+impl Columns {
+    /// What was not found and which names would do, and what was not used.
+    fn notes(&self) -> Vec<String> {
+        let times =
+            || ["start", "start_ps"].into_iter().chain(WITH_UNIT.map(|(name, _)| name)).chain(TIMES).chain([TIME]);
+        let missing = [
+            (self.start.is_none(), "times", times().collect::<Vec<_>>()),
+            (self.source.is_none(), "senders", SOURCES.to_vec()),
+            (self.destination.is_none(), "receivers", DESTINATIONS.to_vec()),
+        ];
+        let missing = missing.into_iter().filter(|(is_missing, ..)| *is_missing);
+        let mut notes: Vec<String> = missing
+            .map(|(_, what, names)| format!("no column of {what}: its name may be {}", list(&names, false)))
+            .collect();
+        if !self.unused.is_empty() {
+            notes.push(format!("columns that are not used: {}", self.unused.join(", ")));
+        }
+        notes
     }
 }
 
@@ -399,15 +440,7 @@ fn rows(columns: Columns, lines: impl Iterator<Item = Line>) -> Result<FlowLog, 
             return Err(too_many(&format!("more than {LIMIT}")));
         }
     }
-    for (is_missing, what) in [
-        (columns.start.is_none(), "times"),
-        (columns.source.is_none(), "senders"),
-        (columns.destination.is_none(), "receivers"),
-    ] {
-        if is_missing {
-            log.notes.push(format!("no column of {what}"));
-        }
-    }
+    log.notes.extend(columns.notes());
     if matches!(columns.start, Some((_, Start::Clock))) {
         log.notes.push(
             "collectors count the headers of IP and TCP or UDP, some 40 B a packet; sizes of a workload are payload"
@@ -502,10 +535,38 @@ mod tests {
             assert_eq!(all, [(1_500, Some(0), Some(1)), (64, Some(1), Some(2))], "{text}");
             let starts: Vec<i64> = found.flows.iter().filter_map(|flow| flow.start_ns).collect();
             assert_eq!(starts[1] - starts[0], 1_250_000_000, "{text}");
-            assert!(found.notes.iter().all(|note| note.contains("collectors count")), "{:?}", found.notes);
+            let known = ["collectors count", "columns that are not used"];
+            let is_known = |note: &String| known.iter().any(|known| note.contains(known));
+            assert!(found.notes.iter().all(is_known), "{:?}", found.notes);
         }
         let own = log("start_us,src,dst,size_bytes\n1.5,h0,h1,9\n");
         assert_eq!(own.flows[0].start_ns, Some(1_500));
+    }
+
+    #[test]
+    fn clock_times_under_any_name_of_a_start() {
+        for name in ["start", "time", "start_time", "Timestamp"] {
+            let text = format!("{name},bytes\n2026-11-29T10:00:00.000072Z,1\n2026-11-29T10:00:01.000072Z,1\n");
+            let starts: Vec<_> = log(&text).flows.iter().filter_map(|flow| flow.start_ns).collect();
+            assert_eq!(starts[1] - starts[0], 1_000_000_000, "{name}");
+        }
+        assert_eq!(log("start,bytes\n1.5us,9\n").flows[0].start_ns, Some(1_500));
+        let both = log("time,start_us,bytes\nx,7,1\n");
+        assert_eq!(both.flows[0].start_ns, Some(7_000), "the plainer name is the start");
+        assert!(both.notes.contains(&"columns that are not used: time".to_owned()), "{:?}", both.notes);
+        assert!(refused("start,bytes\n1us,1\n2026-11-29T10:00:00Z,1\n").message.contains("another unit"));
+        assert!(refused("start,bytes\n1764240000,1\n").message.contains("or a date and time such as"));
+    }
+
+    #[test]
+    fn what_is_not_used_is_said_and_what_would_be() {
+        let notes = log("when,bytes,From Host,dst\nx,1,a,b\n").notes;
+        assert!(notes.contains(&"columns that are not used: when, From Host".to_owned()), "{notes:?}");
+        let of =
+            |what: &str| notes.iter().any(|note| note.starts_with(&format!("no column of {what}: its name may be ")));
+        assert!(of("times") && of("senders") && !of("receivers"), "{notes:?}");
+        let error = refused("start_s,src,dst,bytess\n0,a,b,1\n").message;
+        assert!(error.contains("did you mean \"bytes\"") && SIZES.iter().all(|name| error.contains(name)), "{error}");
     }
 
     #[test]
@@ -517,6 +578,15 @@ mod tests {
         assert_eq!(clock("2024-05-01T12:00:00.25+02:00"), clock("2024-05-01 10:00:00.250"));
         assert_eq!(log("flowStartMilliseconds,bytes\n100000,9\n").flows[0].start_ns, Some(100_000_000_000));
         assert_eq!(clock("12.5"), None);
+    }
+
+    #[test]
+    fn the_page_lists_every_name() {
+        let page = include_str!("../../../../docs/workloads.md");
+        let names = SIZES.into_iter().chain(SOURCES).chain(DESTINATIONS).chain(TIMES).chain([TIME]);
+        for name in names.chain(WITH_UNIT.map(|(name, _)| name)) {
+            assert!(page.contains(&format!("`{name}`")), "{name}");
+        }
     }
 
     #[test]
