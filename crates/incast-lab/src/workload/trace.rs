@@ -28,7 +28,7 @@ struct Errors {
 
 impl Errors {
     /// So many are named.
-    const SHOWN: usize = 20;
+    const SHOWN: usize = 10;
 
     fn push(&mut self, error: TraceError) {
         if self.found.len() < Self::SHOWN {
@@ -38,16 +38,16 @@ impl Errors {
         }
     }
 
-    /// `good`, or one error that has the others behind it, each with what `place` says.
+    /// `good`, or one error that has the others behind it, a line of text each with what `place` says.
     fn finish<T>(self, good: T, place: fn(&TraceError) -> String) -> Result<T, TraceError> {
         let mut found = self.found.into_iter();
         let Some(mut all) = found.next() else { return Ok(good) };
         for error in found {
             // Writing to a string does not fail.
-            let _ = write!(all.message, "; {}{}", place(&error), error.message);
+            let _ = write!(all.message, "\n  {}{}", place(&error), error.message);
         }
         if self.more > 0 {
-            let _ = write!(all.message, "; and {} more", self.more);
+            let _ = write!(all.message, "\n  and {} more", self.more);
         }
         Err(all)
     }
@@ -365,18 +365,19 @@ mod tests {
             "start,src,dst,bytes\n1us,h0,h1,5\nlater,h0,h1,5\n# a comment\n1us,h0,h1,5\n1us,h0,h1\n1us,h0,h1,-5\n";
         let error = read_csv(text.as_bytes()).expect_err("three bad rows");
         assert_eq!(error.line, 3);
-        for expected in ["start: ", "; line 6: ", "; line 7: found bytes \"-5\""] {
+        for expected in ["start: ", "\n  line 6: ", "\n  line 7: found bytes \"-5\""] {
             assert!(error.message.contains(expected), "{}", error.message);
         }
         let many = format!("start,src,dst,bytes\n{}", "1us,h0,h1,x\n".repeat(50));
         let error = read_csv(many.as_bytes()).expect_err("fifty bad rows");
-        assert_eq!((error.line, error.message.matches("found bytes").count()), (2, 20));
-        assert!(error.message.contains("; line 21: ") && error.message.ends_with("; and 30 more"));
+        assert_eq!((error.line, error.message.matches("found bytes").count()), (2, 10));
+        assert!(error.message.contains("\n  line 11: ") && error.message.ends_with("\n  and 40 more"));
+        assert!(error.message.lines().count() == 11 && error.message.lines().all(|line| line.len() < 80));
         let rows = read_csv("start,src,dst,bytes\n1us,h0,h9,5\n1us,h0,h1,5\n1us,h1,h1,5\n".as_bytes()).expect("rows");
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
         let error = resolve(&rows, 2, &names, &|_| 0, &no_way).expect_err("two bad flows");
         assert_eq!(error.line, 1);
-        assert!(error.message.contains("; flow 3: found a flow from h1 to itself"), "{}", error.message);
+        assert!(error.message.contains("\n  flow 3: found a flow from h1 to itself"), "{}", error.message);
     }
 
     #[test]

@@ -352,3 +352,12 @@ proptest! {
         let _ = parse_with(GOOD, &[(&key, &value)]);
     }
 }
+
+#[test]
+fn a_trace_by_another_key_is_told_the_key() {
+    let at = GOOD.find("[[workload]]\nkind = \"rpc\"").expect("a workload");
+    let text = format!("{}[[workload]]\nkind = \"trace\"\nfile = \"flows.csv\"\n\n{}", &GOOD[..at], &GOOD[at..]);
+    let error = parse(&text).expect_err("refused");
+    assert_eq!((error.faults().count(), &*error.key), (1, "workload.trace.file"), "{error}");
+    assert!(error.to_string().ends_with("(did you mean \"path\"?)"), "{error}");
+}

@@ -228,6 +228,9 @@ const NOT_THERE: &[(&[&str], &str)] = &[
     (&["host_pause", "pause", "pause_storm", "storm"], "a host that pauses for ever is not there"),
 ];
 
+/// Keys that are meant by another word, where they are: what is written, and the key.
+const OTHER_NAMES: &[(&str, &str)] = &[("file", "path")];
+
 /// The keys of `switch.override`, and those of `switch` that are not among them.
 const OF_SOME_SWITCHES: &[&str] = &["at", "chip", "profile", "buffer", "ecn", "ecn_at", "not_ect", "pfc"];
 const OF_ALL_SWITCHES: &[&str] =
@@ -269,7 +272,9 @@ impl de::Error for Problem {
             let what = format!("unknown key: `switch.{found}` is the same at all switches");
             return Self { allowed: Some(list(names, false)), ..Self::new(what) };
         }
-        Self::unknown(what, found, names.iter().copied())
+        let problem = Self::unknown(what, found, names.iter().copied());
+        let other = OTHER_NAMES.iter().find(|(other, name)| *other == found && names.contains(name));
+        Self { nearest: problem.nearest.or(other.map(|(_, name)| (*name).to_owned())), ..problem }
     }
     fn missing_field(name: &'static str) -> Self {
         Self::missing(name)
