@@ -72,7 +72,9 @@ hosts:
 	    "rigs/vm/run.sh --kernel 7.2" \
 	    "rigs/vm/run.sh --kernel newest" \
 	    "rigs/vm/run.sh --onramp --long --kernel newest" \
+	    "rigs/vm/run.sh --onramp --long --kernel newest --form qdisc" \
 	    "rigs/vm/run.sh --onramp --limits --kernel newest" \
+	    "rigs/vm/run.sh --onramp --limits --kernel newest --form qdisc" \
 	    "rigs/vm/run.sh --onramp --cost --kernel newest" \
 	    "rigs/vm/boot.sh" \
 	    "rigs/vm/instructions.sh" \

@@ -31,7 +31,7 @@ UNOPTIMISED = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0"}
 NOT_LINTED = "cargo clippy --locked --quiet -p incast-engine --all-targets -- -D warnings"
 
 # What lanes would install one by one (scripts/debian.sh), which takes several times as long.
-PACKAGES = """bc bpftool busybox-static chromium clang cmake cpio ethtool g++ gcc-12 gcc-riscv64-unknown-elf
+PACKAGES = """bc bpftool busybox-static chromium clang clang-19 cmake cpio ethtool g++ gcc-12 gcc-riscv64-unknown-elf
     iproute2 iputils-ping kmod libelf-dev libyang-tools linux-source nftables patch pkg-config python3-venv qemu-system-x86
     qemu-user strace tshark valgrind xz-utils zlib1g-dev""".split()
 

@@ -22,6 +22,7 @@ case $1 in
 --tools-seen-to) shift ;;
 *)
     scripts/debian.sh clang clang "$what"
+    scripts/debian.sh clang-19 clang-19 "the form qdisc of onrampctl"
     scripts/debian.sh cmake cmake "$what"
     scripts/debian.sh pkg-config pkg-config "$what"
     [ -e /usr/include/libelf.h ] || scripts/debian.sh libelf.h libelf-dev "$what"

@@ -253,6 +253,50 @@ onramp_path_config(const struct onramp_path *p, const struct onramp_tcp_config *
 }
 
 /**
+ * onramp_path_release() - when a packet may leave
+ * @p: its path
+ * @c: the configuration
+ * @now: the time
+ * @queued: when it was handed over, or was to leave by itself
+ *
+ * Return: @queued, or later by at most max_hold.
+ */
+static inline onramp_u64
+onramp_path_release(const struct onramp_path *p,
+		    const struct onramp_tcp_config *c, onramp_u64 now,
+		    onramp_u64 queued)
+{
+	struct onramp_config rule = onramp_path_config(p, c);
+
+	if (now < p->stand_down || c->drain)
+		return queued;
+	return onramp_sooner(onramp_release(&p->rule, &rule, now, queued),
+			     onramp_after(queued, rule.max_hold));
+}
+
+/**
+ * onramp_path_leave() - a packet leaves
+ * @p: its path
+ * @c: the configuration
+ * @when: then
+ * @queued: when it was handed over; @when if it was not held
+ */
+static inline void onramp_path_leave(struct onramp_path *p,
+				     const struct onramp_tcp_config *c,
+				     onramp_u64 when, onramp_u64 queued)
+{
+	struct onramp_config rule = onramp_path_config(p, c);
+
+	onramp_on_release(&p->rule, &rule, when, queued);
+	p->packets++;
+	p->last = when;
+	if (when > queued) {
+		p->held++;
+		p->held_ns += when - queued;
+	}
+}
+
+/**
  * onramp_path_depart() - a packet is handed over
  * @p: its path
  * @c: the configuration
@@ -265,21 +309,12 @@ static inline onramp_u64
 onramp_path_depart(struct onramp_path *p, const struct onramp_tcp_config *c,
 		   onramp_u64 now, onramp_u64 queued)
 {
-	struct onramp_config rule = onramp_path_config(p, c);
-	onramp_u64 most = onramp_after(queued, rule.max_hold);
-	onramp_u64 when = queued;
+	onramp_u64 when = onramp_path_release(p, c, now, queued);
 
-	p->packets++;
-	if (now >= p->stand_down && !c->drain)
-		when = onramp_release(&p->rule, &rule, now, queued);
 	/* In order; and no longer than it may be, whatever is before. */
-	when = onramp_sooner(onramp_later(when, p->last), most);
-	onramp_on_release(&p->rule, &rule, when, queued);
-	p->last = when;
-	if (when > queued) {
-		p->held++;
-		p->held_ns += when - queued;
-	}
+	when = onramp_sooner(onramp_later(when, p->last),
+			     onramp_after(queued, c->rule.max_hold));
+	onramp_path_leave(p, c, when, queued);
 	return when;
 }
 

@@ -4,21 +4,21 @@
 # --congestion plays the same with a law of the kernel's own: what fails then too is the rig's fault.
 # --onramp: On-Ramp from its attachment to the way back, under CUBIC; not on 6.1, which has no stamps in microseconds. --long:
 # detached and killed 50 times under way, not 3; --limits: what it is not made for; --cost: what its programs execute, by a clock that counts instructions.
-# usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --limits | --cost]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]
+# usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --limits | --cost] [--form edt|qdisc]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=rigs/vm/vm.sh
 . rigs/vm/vm.sh
 
 usage() {
-    echo "run.sh: $1; usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --limits | --cost]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]" >&2
+    echo "run.sh: $1; usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --limits | --cost] [--form edt|qdisc]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]" >&2
     exit 2
 }
 
 # One processor keeps packets in order, so that what is counted can be compared; the faults want two.
 case=smoke series=6.1 seconds=600 processors=1
 machine_arguments=()
-export CONGESTION=marimo FAULTS= TIMES=3
+export CONGESTION=marimo FAULTS= TIMES=3 FORM=edt
 while [ $# -gt 0 ]; do
     case $1 in
     --faults)
@@ -44,6 +44,11 @@ while [ $# -gt 0 ]; do
             shift
         fi
         ;;
+    --form)
+        [ $# -ge 2 ] || usage "--form needs edt or qdisc"
+        FORM=$2
+        shift
+        ;;
     --kernel)
         [ $# -ge 2 ] || usage "--kernel needs a series"
         series=$2
@@ -60,6 +65,7 @@ while [ $# -gt 0 ]; do
 done
 case $series in 6.1 | 6.12 | 7.2 | newest) ;; *) usage "no kernel series '$series'" ;; esac
 case $case-$series in onramp-6.1 | limits-6.1 | cost-6.1) series=6.12 ;; esac
+case $FORM in edt | qdisc) ;; *) usage "no form '$FORM'" ;; esac
 case $CONGESTION in marimo | dctcp | cubic) ;; *) usage "no congestion control '$CONGESTION'" ;; esac
 
 tools
@@ -82,6 +88,7 @@ onramp-* | limits-* | cost-*) tool onrampctl --bin onrampctl ;;
     ;;
 esac
 out=$built/$case-$series-$CONGESTION
+if [ "$FORM" = qdisc ]; then out=$out-qdisc; fi
 at=$SECONDS
 if ! boot "$kernel" "$case" "$seconds" "$out" -smp "$processors" "${machine_arguments[@]}"; then
     cat "$out/checks" 2>/dev/null || true

@@ -77,6 +77,7 @@ tool() {
     local name=$1 what="$1 in a virtual machine"
     shift
     scripts/debian.sh clang clang "$what"
+    [ "$name" != onrampctl ] || scripts/debian.sh clang-19 clang-19 "its form qdisc"
     scripts/debian.sh pkg-config pkg-config "$what"
     [ -e /usr/include/libelf.h ] || scripts/debian.sh libelf.h libelf-dev "$what"
     [ -e /usr/include/zlib.h ] || scripts/debian.sh zlib.h zlib1g-dev "$what"
@@ -174,7 +175,7 @@ assemble() {
         mkdir "$overlay/in"
         cp "$4"/* "$overlay/in/"
     fi
-    printf "CASE='%s'\nCONGESTION='%s'\nFAULTS='%s'\nTIMES='%s'\n" "$case" "$CONGESTION" "${FAULTS:-}" "${TIMES:-}" \
+    printf "CASE='%s'\nCONGESTION='%s'\nFAULTS='%s'\nTIMES='%s'\nFORM='%s'\n" "$case" "$CONGESTION" "${FAULTS:-}" "${TIMES:-}" "${FORM:-edt}" \
         >"$overlay/rig/settings"
     {
         cat "$(base "$kernel")"

@@ -31,7 +31,7 @@ bottleneck
 receiver cubic
 listens
 sleep 1
-on_senders with_fq
+on_senders ready
 in_namespace incast-r sysctl -q -w net.ipv4.tcp_timestamps=2
 ip -n incast-r route add local 10.20.0.0/16 dev lo
 ip -n incast-switch route add 10.20.0.0/16 via 10.9.200.2
@@ -51,8 +51,8 @@ ctl_in_background() {
 turns=0
 fought=0
 while [ $turns -lt 5 ]; do
-    ctl_in_background load port
-    ctl 0 load port
+    ctl_in_background load port --form "$FORM"
+    ctl 0 load port --form "$FORM"
     first=$?
     wait $second
     case $first$? in 01 | 10) fought=$((fought + 1)) ;; *) note "two loads ended with $first and $?: $(cat /out/said /tmp/second)" ;; esac

@@ -25,8 +25,14 @@ on_senders() {
     return $_all_ok
 }
 queue() { ip netns exec "incast-$3" tc qdisc replace dev port root "$1" $2; }
-with_fq() { ip netns exec "incast-$1" tc qdisc replace dev port root fq nopacing; }
-loads() { ctl "$1" load port --set max_hold=50ms; }
+# ready HOST: with the queue that the form needs.
+ready() {
+    case $FORM in
+    edt) ip netns exec "incast-$1" tc qdisc replace dev port root fq nopacing ;;
+    qdisc) ip netns exec "incast-$1" tc qdisc del dev port root 2>/dev/null || true ;;
+    esac
+}
+loads() { ctl "$1" load port --form "$FORM" --set max_hold=50ms; }
 unloads() { ctl "$1" unload; }
 enables() { ctl "$1" enable default --peer 10.9.200.2:7; }
 rolls_back() { ctl "$1" rollback; }

@@ -63,7 +63,8 @@ pub fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-fn push(message: &mut Vec<u8>, kind: u16, content: &[u8]) {
+/// Appends an attribute.
+pub fn push(message: &mut Vec<u8>, kind: u16, content: &[u8]) {
     let length = (ATTRIBUTE + content.len()) as u16;
     message.extend(length.to_ne_bytes());
     message.extend(kind.to_ne_bytes());
@@ -479,6 +480,15 @@ impl Changes {
 pub fn list(kind: u16, request: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     let mut kernel = Routes::open().map_err(|failure| io::Error::other(failure.to_string()))?;
     kernel.ask(kind, (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16, request)
+}
+
+/// Tells the kernel something that it acknowledges.
+///
+/// # Errors
+/// What the kernel says.
+pub fn tell(kind: u16, flags: i32, request: &[u8]) -> io::Result<()> {
+    let mut kernel = Routes::open().map_err(|failure| io::Error::other(failure.to_string()))?;
+    kernel.ask(kind, (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16, request).map(drop)
 }
 
 /// A conversation with the kernel about the routes of this network namespace.

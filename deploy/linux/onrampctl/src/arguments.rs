@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::devices::Form;
 use clap::{Args, Parser, Subcommand};
 use hostctl::journal::Watch;
 use std::{net::SocketAddr, path::PathBuf};
@@ -41,9 +42,12 @@ pub enum Command {
 /// `onrampctl load`.
 #[derive(Args)]
 pub struct Load {
-    /// Network devices, with fq as their queueing discipline
+    /// Network devices, with fq as their queueing discipline; of the form qdisc one, with the kernel's default
     #[arg(value_name = "DEVICE", required = true)]
     pub devices: Vec<String>,
+    /// Who keeps packets
+    #[arg(long, value_enum, default_value_t)]
+    pub form: Form,
     /// Configuration: lines of NAME = VALUE, with the names of the simulator's parameters
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -5,10 +5,11 @@
 //!     paths, prefixes, config, counters, bounds    maps
 //!     set_rate                                     the program that takes estimates of clocks
 //!     egress-DEVICE, ingress-DEVICE                links: without them nothing is held or told
+//!     qdisc                                        of the form qdisc, in the place of egress-DEVICE
 //! ```
 
 use crate::{
-    devices::Device,
+    devices::{Device, Form, qdisc},
     layout::{Address, Config, Counters, Path, Prefix, Rate},
 };
 use hostctl::{
@@ -34,6 +35,11 @@ use std::{
 };
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/onramp.bpf.o"));
+/// Its map of operations, and where they have their name (`struct Qdisc_ops` of `../onramp/qdisc.h`).
+const OPERATIONS: &str = "onramp";
+const QDISC_NAME: usize = 5 * size_of::<usize>();
+/// Empty if there was no compiler for it.
+const QDISC_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/qdisc.bpf.o"));
 /// Maps that are pinned.
 const MAPS: [&str; 5] = ["paths", "prefixes", "config", "counters", "bounds"];
 /// What libbpf's header says of `enum bpf_attach_type`.
@@ -48,6 +54,20 @@ pub fn lacking() -> Option<String> {
     let socket = btf.type_by_name::<types::Struct<'_>>("tcp_sock")?;
     let stamps = socket.iter().any(|member| member.name.is_some_and(|name| name == "tcp_usec_ts"));
     (!stamps).then(|| "this kernel has no time stamps in microseconds (Linux 6.7)".into())
+}
+
+/// What it lacks for a form.
+pub fn lacking_for(form: Form) -> Option<String> {
+    lacking().or_else(|| {
+        if form == Form::Edt {
+            return None;
+        }
+        if QDISC_OBJECT.is_empty() {
+            return Some("this onrampctl was built without the form qdisc: no clang of 17 or later was there".into());
+        }
+        let known = Btf::from_vmlinux().ok()?.type_by_name::<types::Struct<'_>>("bpf_struct_ops_Qdisc_ops").is_some();
+        (!known).then(|| "this kernel has no queueing disciplines of BPF (CONFIG_NET_SCH_BPF, Linux 6.16)".into())
+    })
 }
 
 /// The folder of all network namespaces' pins.
@@ -76,7 +96,7 @@ impl Loaded {
     }
 
     /// Loads the programs and attaches them to devices. What a failure leaves is to be removed by the caller.
-    pub fn load(devices: &[Device], config: &Config) -> Outcome<Self> {
+    pub fn load(form: Form, devices: &[Device], config: &Config) -> Outcome<Self> {
         let folder = folder()?;
         let doing = "cannot load the BPF programs";
         let explained =
@@ -96,6 +116,11 @@ impl Loaded {
         }
         // Reports first: nothing is held that nobody tells of.
         for (side, program, kind) in SIDES {
+            if (side, form) == ("egress", Form::Qdisc) {
+                register(&object, &folder.join("qdisc"))?;
+                devices.iter().try_for_each(Device::replace)?;
+                continue;
+            }
             for device in devices {
                 attach(&object, program, kind, device, &folder.join(format!("{side}-{}", device.name)))?;
             }
@@ -106,10 +131,15 @@ impl Loaded {
         Ok(Self { folder })
     }
 
+    /// Who keeps packets.
+    pub fn form(&self) -> Form {
+        if self.folder.join("qdisc").exists() { Form::Qdisc } else { Form::Edt }
+    }
+
     /// Devices that programs are attached to.
     pub fn devices(&self) -> Vec<String> {
         let names = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let names = names.filter_map(|pin| Some(pin.file_name().to_str()?.strip_prefix("egress-")?.to_owned()));
+        let names = names.filter_map(|pin| Some(pin.file_name().to_str()?.strip_prefix("ingress-")?.to_owned()));
         let mut names: Vec<String> = names.collect();
         names.sort();
         names
@@ -232,6 +262,50 @@ impl Loaded {
 
 fn other_version() -> Failure {
     Failure::failed("another version of onrampctl has loaded On-Ramp; onrampctl unload, onrampctl load")
+}
+
+/// Makes the queueing discipline known to the kernel, with the maps of the programs, and pins its link.
+fn register(programs: &Object, pin: &std::path::Path) -> Outcome {
+    let doing = "cannot register the queueing discipline";
+    let explained = |error: libbpf_rs::Error| {
+        Failure::failed(format!(
+            "{doing}: {error}
+{}",
+            hostctl::bpf::said()
+        ))
+    };
+    let mut open = ObjectBuilder::default().open_memory(QDISC_OBJECT).map_err(explained)?;
+    for mut map in open.maps_mut() {
+        if map.name() == OPERATIONS {
+            name(&mut map).ok_or_else(|| Failure::failed(format!("{doing}: it has no name")))??;
+        } else if let Some(shared) =
+            programs.maps().find(|other| other.name() == map.name() && !is_of_one_object(map.name()))
+        {
+            map.reuse_fd(shared.as_fd()).map_err(explained)?;
+        }
+    }
+    let mut object = open.load().map_err(explained)?;
+    let mut operations = object.maps_mut().find(|map| map.name() == OPERATIONS);
+    let operations = operations.as_mut().ok_or_else(|| Failure::failed(format!("{doing}: it is missing")))?;
+    let mut link = operations.attach_struct_ops().map_err(explained)?;
+    link.pin(pin).map_err(explained)
+}
+
+/// Gives it the name of this network namespace; `None` if it has none to begin with.
+fn name(operations: &mut libbpf_rs::OpenMapMut<'_>) -> Option<Outcome> {
+    let field = operations.initial_value_mut()?.get_mut(QDISC_NAME..)?;
+    if !field.starts_with(OPERATIONS.as_bytes()) {
+        return None;
+    }
+    Some(qdisc().map(|name| {
+        field.fill(0);
+        field[..name.len()].copy_from_slice(name.as_bytes());
+    }))
+}
+
+/// Sections of variables, which each object has for itself.
+fn is_of_one_object(map: &std::ffi::OsStr) -> bool {
+    map.as_bytes().contains(&b'.')
 }
 
 /// Attaches a program and pins the link, which keeps it attached.

@@ -2,6 +2,7 @@
 
 use hostctl::{
     failure::{Failure, Outcome, While},
+    journal::namespace,
     netlink::{self, attributes, number},
 };
 use rustix::net::netdevice::name_to_index;
@@ -9,7 +10,23 @@ use std::os::{fd::AsRawFd as _, unix::net::UnixDatagram};
 
 /// `struct tcmsg`: family, device, handle, parent, information.
 const TCMSG: usize = 20;
+const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
+/// `TC_H_ROOT`.
+const ROOT: u32 = u32::MAX;
+/// `IFNAMSIZ`, the kernel's bound of such names, with their zero.
+const NAME: usize = 16;
+
+/// The queueing discipline of the form `qdisc`, by its name in the kernel: one for each network namespace, as names are the host's.
+pub fn qdisc() -> Outcome<String> {
+    let name = format!("onramp_{}", namespace()?);
+    if name.len() < NAME {
+        Ok(name)
+    } else {
+        Err(Failure::failed(format!("{name} is too long a name for a queueing discipline")))
+    }
+}
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_FQ_RATE_ENABLE: u16 = 5;
@@ -21,6 +38,16 @@ const IFINFOMSG: usize = 16;
 /// `struct ethtool_cmd` and the command that fills it (`linux/ethtool.h`).
 const ETHTOOL_CMD: usize = 44;
 const ETHTOOL_GSET: u32 = 1;
+
+/// Who keeps the packets that are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    /// fq, until the time of departure that is written into each
+    #[default]
+    Edt,
+    /// A queueing discipline of BPF (Linux 6.16), which asks each time
+    Qdisc,
+}
 
 /// A network device.
 #[derive(Clone, Debug)]
@@ -34,6 +61,8 @@ pub struct Device {
 /// A queueing discipline of a device.
 struct Discipline {
     is_root: bool,
+    /// The kernel made it, and makes it again.
+    is_default: bool,
     kind: String,
     /// Of fq: whether it paces by what sockets ask for, too.
     is_pacing: bool,
@@ -88,10 +117,51 @@ impl Device {
         Ok(of_device.filter_map(|one| Discipline::read(one)).collect())
     }
 
-    /// What keeps packets here no longer than it should; `None` if all queues have fq, without pacing of its own.
-    pub fn lacking(&self) -> Outcome<Option<String>> {
+    /// Replaces its queueing discipline by On-Ramp's.
+    pub fn replace(&self) -> Outcome {
+        let mut request = self.root();
+        netlink::push(&mut request, TCA_KIND, format!("{}\0", qdisc()?).as_bytes());
+        netlink::tell(RTM_NEWQDISC, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &request)
+            .during(format!("cannot replace the queueing discipline of {}", self.name))
+    }
+
+    /// Removes it, whereupon the kernel makes its default one.
+    pub fn give_back(&self) -> Outcome {
+        let own = qdisc()?;
+        if self.disciplines()?.iter().any(|one| one.is_root && one.kind == own) {
+            netlink::tell(RTM_DELQDISC, 0, &self.root())
+                .during(format!("cannot remove the queueing discipline of {}", self.name))?;
+        }
+        Ok(())
+    }
+
+    fn root(&self) -> Vec<u8> {
+        let mut request = vec![0; TCMSG];
+        request[4..8].copy_from_slice(&self.index.to_ne_bytes());
+        request[12..16].copy_from_slice(&ROOT.to_ne_bytes());
+        request
+    }
+
+    /// Why the form `qdisc` cannot take its place here: the way back would lose what somebody has configured.
+    pub fn configured(&self) -> Outcome<Option<String>> {
+        let all = self.disciplines()?;
+        let own = all.iter().find(|one| one.is_root && !one.is_default);
+        Ok(own.map(|own| {
+            format!("{0} has {1}, which somebody has configured; allowed is the kernel's default: tc qdisc del dev {0} root", self.name, own.kind)
+        }))
+    }
+
+    /// What keeps packets here no longer than it should; `None` if all queues have what the form needs.
+    pub fn lacking(&self, form: Form) -> Outcome<Option<String>> {
         let all = self.disciplines()?;
         let name = &self.name;
+        if form == Form::Qdisc {
+            let found = all.iter().find(|one| one.is_root).map_or("nothing", |root| root.kind.as_str());
+            let lost = (found != qdisc()?).then(|| {
+                format!("{name} has {found}, which holds nothing: onrampctl unload, onrampctl load --form qdisc {name}")
+            });
+            return Ok(lost);
+        }
         let remedy = format!("tc qdisc replace dev {name} root fq nopacing");
         let Some(root) = all.iter().find(|one| one.is_root) else {
             return Ok(Some(format!("{name} has no queueing discipline, and nothing would be held: {remedy}")));
@@ -118,8 +188,9 @@ impl Device {
 
 impl Discipline {
     fn read(message: &[u8]) -> Option<Self> {
-        let parent = number(message.get(12..)?)?;
-        let mut found = Self { is_root: parent == u32::MAX, kind: String::new(), is_pacing: true, is_short: false };
+        let is_root = number(message.get(12..)?)? == ROOT;
+        let is_default = number(message.get(8..)?)? == 0;
+        let mut found = Self { is_root, is_default, kind: String::new(), is_pacing: true, is_short: false };
         for (kind, content) in attributes(message.get(TCMSG..)?) {
             match kind {
                 TCA_KIND => found.kind = String::from_utf8_lossy(content).trim_end_matches('\0').to_owned(),

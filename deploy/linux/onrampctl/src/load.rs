@@ -4,7 +4,7 @@ use crate::{
     arguments,
     bpf::{self, Loaded},
     configuration::{self, Setting},
-    devices::Device,
+    devices::{Device, Form},
     layout::Config,
     stamps::OnRamp,
 };
@@ -22,7 +22,11 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
     let settings = settings(arguments)?;
     view::root()?;
     let devices = arguments.devices.iter().map(|name| Device::find(name)).collect::<Outcome<Vec<_>>>()?;
-    if let Some(lacking) = bpf::lacking() {
+    let form = arguments.form;
+    if form == Form::Qdisc && devices.len() > 1 {
+        return Err(Failure::input(format!("--form qdisc: found {} devices, allowed is one", devices.len())));
+    }
+    if let Some(lacking) = bpf::lacking_for(form) {
         return Err(Failure::failed(lacking));
     }
     let config = config(&devices, &settings)?;
@@ -35,7 +39,8 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
         )));
     }
     for device in &devices {
-        if let Some(lacking) = device.lacking()? {
+        let lacking = if form == Form::Edt { device.lacking(form)? } else { device.configured()? };
+        if let Some(lacking) = lacking {
             return Err(Failure::failed(lacking));
         }
     }
@@ -49,7 +54,8 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
     }
     // Of a load that did not end.
     bpf::remove()?;
-    if let Err(failure) = Loaded::load(&devices, &config) {
+    if let Err(failure) = Loaded::load(form, &devices, &config) {
+        devices.iter().for_each(|device| drop(device.give_back()));
         let _ = bpf::remove();
         return Err(failure);
     }
@@ -101,6 +107,10 @@ pub fn unload() -> Outcome {
     let loaded = Loaded::needed()?;
     loaded.drain()?;
     loaded.detach("egress").during("cannot detach")?;
+    if loaded.form() == Form::Qdisc {
+        // A device that is gone has taken it along.
+        loaded.devices().iter().filter_map(|name| Device::find(name).ok()).try_for_each(|device| device.give_back())?;
+    }
     bpf::remove()?;
     given_back.iter().for_each(|line| say!("{line}"));
     say!("On-Ramp is detached; routes keep their attributes until onrampctl rollback");

@@ -23,6 +23,8 @@ pub struct Status {
     pub lacking: Option<String>,
     /// Devices that programs are attached to; `None` if On-Ramp is not loaded.
     pub devices: Option<Vec<String>>,
+    /// Who keeps packets.
+    pub form: Option<String>,
     /// The configuration in use.
     pub config: BTreeMap<&'static str, String>,
     /// Destinations that packets are held for.
@@ -45,6 +47,7 @@ pub fn gather() -> Outcome<Status> {
     let mut status = Status {
         lacking: bpf::lacking(),
         devices: None,
+        form: None,
         config: BTreeMap::new(),
         holds: Vec::new(),
         paths: 0,
@@ -57,12 +60,13 @@ pub fn gather() -> Outcome<Status> {
     if let Some(loaded) = loaded {
         let devices = loaded.devices();
         for name in &devices {
-            match Device::find(name).and_then(|device| device.lacking()) {
+            match Device::find(name).and_then(|device| device.lacking(loaded.form())) {
                 Ok(lacking) => status.advice.extend(lacking),
                 Err(failure) => status.advice.push(failure.to_string()),
             }
         }
         status.devices = Some(devices);
+        status.form = clap::ValueEnum::to_possible_value(&loaded.form()).map(|form| form.get_name().to_owned());
         status.config = configuration::describe(&loaded.config()?).into_iter().collect();
         status.holds = loaded.prefixes()?.iter().map(|prefix| prefix.describe()).collect();
         status.paths = loaded.map("paths").map(|map| libbpf_rs::MapCore::keys(&map).count())?;
@@ -121,7 +125,8 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
         (None, None) => say!("On-Ramp: not loaded in this network namespace"),
         (None, Some(lacking)) => say!("On-Ramp: not loaded: {lacking}"),
         (Some(devices), _) => {
-            say!("On-Ramp: attached to {}", list(devices.clone()));
+            let form = status.form.as_deref().unwrap_or_default();
+            say!("On-Ramp: attached to {} (form {form})", list(devices.clone()));
             say!("  {}", list(status.config.iter().map(|(name, value)| format!("{name} = {value}")).collect()));
             let holds =
                 if status.holds.is_empty() { "nothing (onrampctl enable)".into() } else { list(status.holds.clone()) };

@@ -39,7 +39,7 @@ fn look(clocks: &mut Clocks) -> Outcome<Option<String>> {
     clocks::follow(&loaded, clocks, PAUSE)?;
     let mut lacking = None;
     for name in loaded.devices() {
-        lacking = lacking.or(Device::find(&name).and_then(|device| device.lacking())?);
+        lacking = lacking.or(Device::find(&name).and_then(|device| device.lacking(loaded.form()))?);
     }
     Ok(lacking)
 }
