@@ -29,6 +29,7 @@ class Emulated:
     def adapt(self, settings):
         # It keeps what is held; the wire is behind it.
         settings["host_queue"] = "fq"
+        settings["form"] = self.arguments.form
 
     def binaries(self, _):
         # play.sh builds the module for its kernel.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Plays a plan of flows on hosts of one user-mode Linux kernel whose time is virtual.
 
-usage: rig.py RIG.json FOLDER [--kasan [--probe]] [--real-time] [--module FILE.ko] [--emulated] [--keep]
-              [--wall-limit SECONDS]
+usage: rig.py RIG.json FOLDER [--kasan [--probe]] [--real-time] [--module FILE.ko] [--emulated [--form edt|qdisc]]
+              [--keep] [--wall-limit SECONDS]
        rig.py --fingerprint [--kasan] [--module FILE.ko] [--emulated]
 
 RIG.json is described in README.md. FOLDER gets FLOWS.csv, queue.csv, raw counters (tc-*.json, nstat-*.txt, link-*.json),
@@ -35,6 +35,7 @@ def main(words):
     parser.add_argument("--probe", action="store_true", help="with --kasan: show that the kernel checks its memory")
     parser.add_argument("--emulated", action="store_true",
                         help="Debian's newest kernel in an emulated machine, for what user-mode Linux lacks")
+    parser.add_argument("--form", choices=["edt", "qdisc"], default="edt", help="of On-Ramp, with --emulated")
     parser.add_argument("--keep", action="store_true", help="keep the folder of the run")
     parser.add_argument("--wall-limit", type=int, default=600, metavar="SECONDS")
     arguments = parser.parse_args(words)

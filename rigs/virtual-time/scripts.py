@@ -62,7 +62,9 @@ def hold(settings, rows):
                   f"/bin/ip netns exec h{host} /bin/sh -c 'while nc -l -p {PROBED} <>/tmp/quiet; do :; done' >/dev/null 2>&1 &"]
     lines.append("sleep 1")
     for host in senders_of(rows):
-        lines += [f"{onrampctl(host)} load {given} eth0", f"{onrampctl(host)} enable {peers} {ROUTE}"]
+        if settings["form"] == "qdisc":
+            lines.append(f"/bin/tc -n h{host} qdisc del dev eth0 root")
+        lines += [f"{onrampctl(host)} load --form {settings['form']} {given} eth0", f"{onrampctl(host)} enable {peers} {ROUTE}"]
     return lines
 
 

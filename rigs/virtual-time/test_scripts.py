@@ -34,7 +34,7 @@ class Scripts(unittest.TestCase):
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         (folder / "rig.json").write_text(json.dumps({**GOOD, "onramp": {"beta": 0.5, "max_hold": "50ms"}}))
         (folder / "plan.csv").write_text(f"{HEADER}\n{ROW}\n")
-        settings = {**settings_of(folder / "rig.json"), "host_queue": "fq"}
+        settings = {**settings_of(folder / "rig.json"), "host_queue": "fq", "form": "edt"}
         plan, rows = flows_of(settings, folder)
         texts = scripts(settings, plan, rows, False)
         for host in range(3):
@@ -43,7 +43,7 @@ class Scripts(unittest.TestCase):
                           texts["switch.tc"])
         run = texts["run.sh"].splitlines()
         stamps, load, enable, play, status = (next(number for number, line in enumerate(run) if words in line) for words in (
-            "h0 /bin/onrampctl enable --stamps-only", "h1 /bin/onrampctl load --set beta=0.5 --set max_hold=50ms eth0",
+            "h0 /bin/onrampctl enable --stamps-only", "h1 /bin/onrampctl load --form edt --set beta=0.5 --set max_hold=50ms eth0",
             "h1 /bin/onrampctl enable --peer 10.0.0.1:7 10.0.0.0/16", "rig-traffic play", "h1 /bin/onrampctl status --json"))
         self.assertEqual([stamps, load, enable, play, status], sorted([stamps, load, enable, play, status]))
         # The third host sends nothing.

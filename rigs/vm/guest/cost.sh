@@ -4,6 +4,10 @@
 
 . /rig/onrampctl.sh
 
+case $FORM in
+edt) programs="depart report" ;;
+qdisc) programs="enqueue dequeue report" ;;
+esac
 # account NAME: runs and instructions so far of that program, of all senders.
 account() {
     bpftool -j prog show name "$1" | sed 's/},{/}\n{/g' |
@@ -11,10 +15,10 @@ account() {
 }
 # spent WHAT BYTES: plays, and notes how many instructions a run of each program took.
 spent() {
-    for _program in depart report; do account $_program >"/tmp/$_program"; done
+    for _program in $programs; do account $_program >"/tmp/$_program"; done
     play "$1" "$2"
     intact
-    for _program in depart report; do
+    for _program in $programs; do
         read -r _runs _before <"/tmp/$_program"
         account $_program >/tmp/now
         read -r _all_runs _after </tmp/now
