@@ -50,7 +50,7 @@ def run_of(**changes):
             "virtual_channels": 1,
         },
         "host": {
-            "ack_delay": "2ms", "ack_every": 2, "response_delay": "0ps", "control_first": True,
+            "ack_delay": "40ms", "max_ack_delay": "10ms", "ack_every": 2, "response_delay": "0ps", "control_first": True,
             "clock": {"drift_ppm": 0.0, "noise": "0ps", "offset": "0ps"}, "echo": "flag",
             "frames": {"control": "66B", "header": "66B", "min_size": "60B"}, "handshake": True, "mtu": "1448B",
             "lost_retransmission": "same-recovery", "pace_credit": "half-packet",

@@ -516,7 +516,8 @@ impl<'a> Sender<'a> {
             Some((smoothed, variation)) => smoothed + 4 * variation,
         };
         let timeout = timeout.max(host.rto_min.ps()) << self.backoff.min(10);
-        let ack_delay = if host.ack_every > 1 { host.ack_delay.ps() } else { 0 };
+        let coalesced = if host.ack_every > 1 { host.ack_delay.ps() } else { 0 };
+        let ack_delay = host.max_ack_delay.map_or(coalesced, |most| most.ps());
         self.timeout = now + timeout;
         if self.recovery.rack().is_some() {
             return self.rack_deadline(now, ack_delay);

@@ -31,8 +31,8 @@ pub struct TimerLimits {
     pub rto_min: Time,
     /// Base RTT, for the timeout before the first sample.
     pub base_rtt: Time,
-    /// How long a receiver may delay an acknowledgement.
-    pub ack_delay: Time,
+    /// How long a receiver may delay the acknowledgement of a single packet, as far as senders know.
+    pub max_ack_delay: Time,
 }
 
 /// Retransmission timeout of a SYN, as there is no RTT sample yet: RFC 6298, section 2.
@@ -148,10 +148,10 @@ impl LossRecovery {
             return None;
         }
         if !self.scoreboard.is_by_time() {
-            return Some(now.saturating_add(self.rtt.probe_timeout(limits.ack_delay)?));
+            return Some(now.saturating_add(self.rtt.probe_timeout(limits.max_ack_delay)?));
         }
         // The acknowledgement of a single packet may be delayed.
-        let delay = if self.scoreboard.in_flight() == 1 { limits.ack_delay } else { Time::ZERO };
+        let delay = if self.scoreboard.in_flight() == 1 { limits.max_ack_delay } else { Time::ZERO };
         Some(now.saturating_add(self.rtt.probe_timeout(delay).unwrap_or(FIRST_TIMEOUT)))
     }
 
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_tick_after_the_deadline_needs_no_event_at_the_deadline() {
-        let limits = TimerLimits { rto_min: Time::from_ms(1), base_rtt: Time::from_us(10), ack_delay: Time::ZERO };
+        let limits = TimerLimits { rto_min: Time::from_ms(1), base_rtt: Time::from_us(10), max_ack_delay: Time::ZERO };
         let mut recovery =
             LossRecovery::new(Scoreboard::new(Recovery::GoBackN, 10, 3, ReorderingWindow::Adaptive), false);
         let to_ticks = |time: Time| Time::from_ms(time.ps() / Time::from_ms(1).ps() + 1);

@@ -18,6 +18,9 @@ pub struct HostConfig {
     pub ack_every: u32,
     /// A coalesced acknowledgement waits no longer than this.
     pub ack_delay: Time,
+    /// What a sender adds to the tail-loss probe of a single packet; `None` for [`Self::ack_delay`] where acknowledgements are
+    /// coalesced.
+    pub max_ack_delay: Option<Time>,
     /// So many packets at the start of each flow are acknowledged at once whatever `ack_every` is.
     pub quick_acks: u32,
     /// How a coalesced acknowledgement tells of marks.
@@ -62,6 +65,7 @@ impl HostConfig {
             rto_min: DEFAULT_RTO_MIN,
             ack_every: 1,
             ack_delay: Time::ZERO,
+            max_ack_delay: None,
             quick_acks: 0,
             echo: Echo::Counts,
             timer_tick: Time::ZERO,

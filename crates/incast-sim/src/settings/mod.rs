@@ -81,8 +81,9 @@ impl Settings {
     /// Constants of the retransmission timers.
     #[inline]
     pub fn timer_limits(&self) -> TimerLimits {
-        let ack_delay = if self.host.ack_every > 1 { self.host.ack_delay } else { Time::ZERO };
-        TimerLimits { rto_min: self.host.rto_min, base_rtt: self.base_rtt, ack_delay }
+        let coalesced = if self.host.ack_every > 1 { self.host.ack_delay } else { Time::ZERO };
+        let max_ack_delay = self.host.max_ack_delay.unwrap_or(coalesced);
+        TimerLimits { rto_min: self.host.rto_min, base_rtt: self.base_rtt, max_ack_delay }
     }
 
     /// Whether a flow, by its source and number, may be sampled: where the packets of one flow are recorded, only that is.

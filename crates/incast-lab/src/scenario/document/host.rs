@@ -28,6 +28,11 @@ pub struct Host {
     /// tick less than `rto_min`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Time>,
+    /// What a sender adds to the tail-loss probe of a single packet, as its acknowledgement may be delayed (RFC 8985, section 7.2).
+    /// Default: `ack_delay` where acknowledgements are coalesced, otherwise nothing; with `profile = "linux"` the `rto_min`,
+    /// whatever the receiver does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_ack_delay: Option<Time>,
     /// So many packets at the start of each flow are acknowledged at once, whatever `ack_every` is. Linux does so with
     /// up to 16.
     pub quick_acks: u32,
@@ -85,6 +90,7 @@ impl Default for Host {
             rto_min: DEFAULT_RTO_MIN,
             ack_every: 1,
             ack_delay: None,
+            max_ack_delay: None,
             quick_acks: 0,
             echo: Echo::Counts,
             timer_tick: Time::ZERO,

@@ -59,7 +59,7 @@ pub fn unlike_linux(host: &Host) -> Vec<&'static str> {
 pub fn fills(part: &str, key: &str) -> bool {
     match part {
         "switch" => key == "ecn",
-        _ => key == "ack_delay" || LINUX.iter().any(|(given, _)| *given == key),
+        _ => ["ack_delay", "max_ack_delay"].contains(&key) || LINUX.iter().any(|(given, _)| *given == key),
     }
 }
 
@@ -84,6 +84,8 @@ pub fn fill_host(host: &mut Node, lineage: Option<Origin>) {
         }
         let time = |key: &str| host.text(key).and_then(|text| text.parse::<Time>().ok());
         if let (Some(rto_min), Some(tick)) = (time("rto_min"), time("timer_tick")) {
+            // `tcp_schedule_loss_probe`.
+            host.insert_default("max_ack_delay", text(origin, &rto_min.to_string()));
             let delay = LINUX_ACK_DELAY.min(rto_min.saturating_sub(tick).max(tick));
             host.insert_default("ack_delay", text(origin, &delay.to_string()));
         }
@@ -161,6 +163,7 @@ mod tests {
         assert_eq!((usual.text("rto_min"), usual.text("ack_delay")), (Some("200ms"), Some("40ms")));
         assert_eq!(of("rto_min = \"5ms\"").text("ack_delay"), Some("4ms"));
         assert_eq!(of("rto_min = \"1ms\"").text("ack_delay"), Some("1ms"));
+        assert_eq!((usual.text("max_ack_delay"), of("rto_min = \"5ms\"").text("max_ack_delay")), (Some("200ms"), Some("5ms")));
         assert_eq!(of("ack_delay = \"7us\"\necho = \"counts\"").text("ack_delay"), Some("7us"));
         assert_eq!(filled("[host]\nprofile = \"standard\"").get("host").map(|host| host.entries().len()), Some(1));
     }

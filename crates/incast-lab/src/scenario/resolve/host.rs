@@ -28,6 +28,7 @@ pub fn resolve(
         rto_min: host.rto_min,
         ack_every: host.ack_every,
         ack_delay: host.ack_delay.unwrap_or(network.base_rtt),
+        max_ack_delay: host.max_ack_delay,
         quick_acks: host.quick_acks,
         echo: host.echo,
         timer_tick: host.timer_tick,
