@@ -48,10 +48,12 @@ fn tables(summary: &Summary, style: &TableStyle) -> Result<Vec<Table>, String> {
     if style.claims {
         return claims(summary, style);
     }
-    let columns = if style.columns.is_empty() { &summary.columns } else { &style.columns };
-    if columns.is_empty() {
-        return Err(format!("{} has no [table] columns: --columns says which numbers", summary.name));
-    }
+    // Those that are asked for, or of the scenario, or else what its verdict is about.
+    let all = [&style.columns, &summary.columns, &summary.judged];
+    let Some(columns) = all.into_iter().find(|columns| !columns.is_empty()) else {
+        let message = "has no [table] columns, and its verdict judges no number: --columns says which numbers";
+        return Err(format!("{} {message}", summary.name));
+    };
     let pooled: Vec<Row> = summary.rows.iter().filter(|row| row.is_pooled()).cloned().collect();
     let rows = Only::parse(&style.only).and_then(|only| only.select(pooled)).map_err(|error| error.to_string())?;
     if rows.is_empty() {

@@ -17,7 +17,7 @@ use incast_lab::{
 };
 use incast_units::{Rate, Time};
 use std::{
-    io::BufReader,
+    io::{BufReader, ErrorKind},
     path::{Path, PathBuf},
 };
 
@@ -106,7 +106,13 @@ fn read(path: &Path) -> Result<FlowLog, String> {
     let log = if path == Path::new("-") {
         flow_log::read(std::io::stdin().lock())
     } else {
-        let file = atomic::regular(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let file = atomic::regular(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => format!(
+                "{}: there is no such file, allowed is a log of flows or of sizes, or - for standard input",
+                path.display()
+            ),
+            _ => format!("{}: {error}", path.display()),
+        })?;
         flow_log::read(BufReader::new(file))
     };
     log.map_err(|TraceError { line, message }| format!("{}: {message}", place(line)))

@@ -132,6 +132,8 @@ pub struct Summary {
     pub rows: Vec<Row>,
     /// Columns that the scenario lists.
     pub columns: Vec<Column>,
+    /// Numbers that its verdict judges: of a scenario that lists no columns, those of a table.
+    pub judged: Vec<Column>,
     /// Published numbers that the scenario lists.
     pub claims: Vec<Claim>,
     /// What the numbers are of: form, seeds, time, version.
@@ -173,10 +175,13 @@ pub fn summary(folder: &Path) -> Result<Summary, Unreadable> {
             ""
         }
     );
+    let terms = Terms { columns: columns.clone(), classes: first.record.classes.clone(), ..Terms::default() };
+    let judged = verdict::subjects(&rows, &terms).into_iter();
+    let judged = judged.map(|(class, metric)| Column { class, metric: metric.name.to_owned() }).collect();
     let (version, scenario_hash) = (first.record.version.clone(), first.record.scenario_hash.clone());
     let name = first.text("name").to_owned();
     let digests = runs.iter().map(|run| (run.name(), run.record.digest.clone())).collect();
-    Ok(Summary { name, rows, columns, claims, provenance, version, scenario_hash, digests })
+    Ok(Summary { name, rows, columns, judged, claims, provenance, version, scenario_hash, digests })
 }
 
 /// Reads a folder and checks that its parts belong together.

@@ -6,9 +6,19 @@ use incast_units::Time;
 
 /// Why a row is marked.
 pub fn reason(row: &Row) -> String {
-    let percent = |metric: &str| row.number(metric).map_or(0.0, |growth| growth * 100.0);
+    reason_of(&[row])
+}
+
+/// Why rows are marked, with the range of their numbers.
+fn reason_of(rows: &[&Row]) -> String {
+    let percent = |metric: &str| {
+        let all = rows.iter().map(|row| row.number(metric).map_or(0.0, |growth| growth * 100.0));
+        let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        let (low, high) = (format!("{low:.0}%"), format!("{high:.0}%"));
+        if low == high { low } else { format!("{low} to {high}") }
+    };
     format!(
-        "what waits rose by {:.0}% (at least {:.0}%) from the first half of the counted time to the second",
+        "what waits rose by {} (at least {}) from the first half of the counted time to the second",
         percent("backlog_growth"),
         percent("backlog_growth_low")
     )
@@ -34,10 +44,39 @@ fn advice(all: Option<&Row>) -> String {
     }
 }
 
-/// A line for each scheme and grid point with pooled rows that are marked: how the backlog grows, in the class where it
-/// grows the most, and what would do.
+/// Marked rows of one grid point of which the same is said, each of the class of its scheme where the backlog grows the most.
+struct Marked<'a> {
+    rows: Vec<&'a Row>,
+    advice: String,
+}
+
+impl Marked<'_> {
+    /// `dctcp, web, load = 0.2`, or of several schemes `dctcp and cubic, web, load = 0.2`.
+    fn whose(&self) -> String {
+        let first = &self.rows[0];
+        let is_one_class = self.rows.iter().all(|row| row.class == first.class);
+        let name = |row: &&Row| match row.class.as_str() {
+            class if class != ALL && !is_one_class => format!("{} ({class})", row.scheme),
+            _ => row.scheme.clone(),
+        };
+        let names: Vec<String> = self.rows.iter().map(name).collect();
+        let mut whose = match &names[..] {
+            [head @ .., last] if !head.is_empty() => format!("{} and {last}", head.join(", ")),
+            _ => names.concat(),
+        };
+        let class = if is_one_class && first.class != ALL { first.class.clone() } else { String::new() };
+        for part in [class, crate::text::grid_point(&first.grid)].iter().filter(|part| !part.is_empty()) {
+            whose.push_str(", ");
+            whose.push_str(part);
+        }
+        whose
+    }
+}
+
+/// A line for each grid point with pooled rows that are marked, and each advice: of which schemes, how their backlog grows in the
+/// class where it grows the most, and what would do.
 pub fn notes(pooled: &[&Row]) -> Vec<(String, String)> {
-    let mut notes: Vec<(String, String)> = Vec::new();
+    let mut all: Vec<Marked<'_>> = Vec::new();
     let mut seen: Vec<(&str, &serde_json::Map<String, serde_json::Value>)> = Vec::new();
     for row in pooled.iter().filter(|row| row.is_too_short()) {
         if seen.contains(&(row.scheme.as_str(), &row.grid)) {
@@ -46,14 +85,14 @@ pub fn notes(pooled: &[&Row]) -> Vec<(String, String)> {
         seen.push((&row.scheme, &row.grid));
         let same = |other: &&&Row| other.scheme == row.scheme && other.grid == row.grid;
         let growth = |row: &Row| row.number("backlog_growth_low").unwrap_or(0.0);
-        let worst = pooled.iter().filter(same).max_by(|a, b| growth(a).total_cmp(&growth(b))).unwrap_or(row);
-        let all = pooled.iter().filter(same).find(|row| row.class == ALL).copied();
-        let class = if worst.class == ALL { String::new() } else { format!(", {}", worst.class) };
-        let at = crate::text::grid_point(&row.grid);
-        let at = if at.is_empty() { at } else { format!(", {at}") };
-        notes.push((format!("{}{class}{at}", row.scheme), format!("{}; {}", reason(worst), advice(all))));
+        let worst = *pooled.iter().filter(same).max_by(|a, b| growth(a).total_cmp(&growth(b))).unwrap_or(row);
+        let advice = advice(pooled.iter().filter(same).find(|row| row.class == ALL).copied());
+        match all.iter_mut().find(|it| it.advice == advice && it.rows[0].grid == row.grid) {
+            Some(marked) => marked.rows.push(worst),
+            None => all.push(Marked { rows: vec![worst], advice }),
+        }
     }
-    notes
+    all.iter().map(|it| (it.whose(), format!("{}; {}", reason_of(&it.rows), it.advice))).collect()
 }
 
 #[cfg(test)]
@@ -79,5 +118,27 @@ mod tests {
         assert!(note(Some(0.5), None).1.contains("twice the duration"), "not by its load");
         assert!(note(None, None).1.contains("there is no nominal load"), "a closed loop");
         assert!(notes(&[&row("a", 0.2, None, 100.0)]).is_empty());
+    }
+
+    #[test]
+    fn what_is_said_of_several_schemes_is_said_once() {
+        let marked = |scheme: &str, class: &str, growth: f64| {
+            let mut row = row(scheme, 0.2, None, 100.0);
+            row.class = class.into();
+            row.values.set("backlog_growth", Some(growth).into());
+            row.values.set("backlog_growth_low", Some(growth / 2.0).into());
+            row.values.set("nominal_load", Some(0.615).into());
+            row.values.set("duration_needed_us", Some(34_000.0).into());
+            row
+        };
+        let all = [("a", 0.51), ("b", 0.56), ("c", 0.52)].map(|(scheme, growth)| marked(scheme, ALL, growth));
+        let said = notes(&all.iter().collect::<Vec<_>>());
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert_eq!(said[0].0, "a, b and c, load = 0.2");
+        assert!(said[0].1.starts_with("what waits rose by 51% to 56% (at least 26% to 28%)"), "{said:?}");
+        assert!(said[0].1.ends_with("for a nominal load of 0.615, 34ms would do"), "{said:?}");
+        // The class where it grows the most may be another for each.
+        let classes = [("a", ALL, 0.5), ("a", "web", 0.9), ("b", ALL, 0.7)].map(|(a, b, c)| marked(a, b, c));
+        assert_eq!(notes(&classes.iter().collect::<Vec<_>>())[0].0, "a (web) and b, load = 0.2");
     }
 }

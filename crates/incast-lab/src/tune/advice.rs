@@ -59,7 +59,7 @@ pub struct SchemeAdvice {
     /// What it found against the start, on seeds that it did not see; `None` where that is unknown.
     pub apart: Option<Apart>,
     /// The same of numbers beside it.
-    pub others: Vec<(String, Option<Apart>)>,
+    pub others: Vec<Other>,
     /// Numbers that may not get worse by more than is allowed, on the same seeds.
     pub limits: Vec<Limit>,
     /// Seeds of that.
@@ -108,6 +108,42 @@ pub struct Limit {
     pub is_kept: bool,
 }
 
+/// A number beside the objective.
+#[derive(Clone, Debug)]
+pub struct Other {
+    /// `web slowdown p50`.
+    pub what: String,
+    /// What was found against the start; `None` where that is unknown.
+    pub apart: Option<Apart>,
+    /// It gets clearly worse, by more than what counts.
+    pub is_worse: bool,
+}
+
+impl Other {
+    fn new(what: String, apart: Option<Apart>, better: Better, indifferent: f64) -> Self {
+        let is_worse = apart.as_ref().is_some_and(|it| {
+            let Interval(low, high) = it.interval;
+            let is_told = match better {
+                Better::Low => low > 0.0,
+                Better::High => high < 0.0,
+                Better::Neither => false,
+            };
+            is_told && !it.does_not_count(indifferent)
+        });
+        Self { what, apart, is_worse }
+    }
+
+    /// It is the same on every seed.
+    fn is_same(&self) -> bool {
+        self.apart.as_ref().is_some_and(|it| it.difference == 0.0 && it.interval == Interval(0.0, 0.0))
+    }
+
+    fn text(&self) -> String {
+        let mark = if self.is_worse { "worse: " } else { "" };
+        format!("{mark}{} {}", self.what, in_words(self.apart.as_ref()))
+    }
+}
+
 /// What is said of a key.
 #[derive(Clone, Debug)]
 pub struct KeyAdvice {
@@ -123,9 +159,14 @@ pub struct KeyAdvice {
 }
 
 impl SchemeAdvice {
+    /// What was found is better than the start, by what counts.
+    pub fn helps(&self) -> bool {
+        self.is_better() && !self.is_indifferent()
+    }
+
     /// What was found is told from the start, and better, on the seeds that the search did not see, or its flows finish on all
     /// of them and those of the start do not; and no limit is broken.
-    pub fn helps(&self) -> bool {
+    fn is_better(&self) -> bool {
         let is_better = |apart: &Apart| {
             let Interval(low, high) = apart.interval;
             if self.is_high { low > 0.0 } else { high < 0.0 }
@@ -134,14 +175,14 @@ impl SchemeAdvice {
         self.is_tested && self.best != self.start && is_better && self.limits.iter().all(|limit| limit.is_kept)
     }
 
+    /// It is better, by less than what counts: a change is not worth it.
+    fn is_indifferent(&self) -> bool {
+        self.is_better() && self.apart.as_ref().is_some_and(|apart| apart.does_not_count(self.indifferent))
+    }
+
     /// The number is known on all seeds, as all flows end, and with the start it is not.
     fn finishes_more(&self) -> bool {
         self.unseen > 0 && self.known[1] == self.unseen && self.known[0] < self.unseen && !self.is_worse_in_common
-    }
-
-    /// It helps, by less than what counts.
-    fn helps_little(&self) -> bool {
-        self.helps() && self.apart.as_ref().is_some_and(|apart| apart.does_not_count(self.indifferent))
     }
 }
 
@@ -207,7 +248,10 @@ pub fn of(
         .enumerate()
         .skip(1 + within.len())
         .filter(|(place, _)| runs.measured(start, Length::Full, 0).is_some_and(|it| it.values[*place].is_some()));
-    let others = others.map(|(place, (column, metric))| (subject_heading(&column.class, metric), apart(place, metric)));
+    let others = others.map(|(place, (column, metric))| {
+        let what = subject_heading(&column.class, metric);
+        Other::new(what, apart(place, metric), metric.better, runs.indifferent())
+    });
     let is_tested = !is_stopped && best != start;
     let of_unseen =
         |settings: &Settings, seed| runs.outcome(&(settings.clone(), Length::Full, MOST_SEEDS + seed)).objective;
@@ -355,7 +399,9 @@ impl Advice {
             said.push(format!("interrupted after {spent} run-equivalents; {goes_on}"));
             return said;
         }
-        if !scheme.helps() {
+        if scheme.is_indifferent() {
+            said.push("nothing is worth changing: the best other values count as good as today's".into());
+        } else if !scheme.helps() {
             said.push("nothing found that helps".into());
         }
         if scheme.best != scheme.start {
@@ -368,7 +414,7 @@ impl Advice {
                 }
                 (apart, _) => in_words(apart.as_ref()),
             };
-            let little = if scheme.helps_little() { ", which is less than what counts" } else { "" };
+            let little = if scheme.is_indifferent() { ", which is less than what counts" } else { "" };
             said.push(format!(
                 "{subject} on {} seeds that the search did not see: {difference}{little}",
                 scheme.unseen
@@ -379,16 +425,9 @@ impl Advice {
             });
             said.extend(limits);
         }
-        let is_other = |(_, apart): &&(String, Option<Apart>)| {
-            apart.as_ref().is_none_or(|it| it.difference != 0.0 || it.interval != Interval(0.0, 0.0))
-        };
-        if scheme.others.iter().any(|it| is_other(&it)) {
-            let others = scheme
-                .others
-                .iter()
-                .filter(is_other)
-                .map(|(name, apart)| format!("{name} {}", in_words(apart.as_ref())));
-            said.push(format!("beside it: {}", others.collect::<Vec<_>>().join("; ")));
+        let others: Vec<String> = scheme.others.iter().filter(|it| !it.is_same()).map(Other::text).collect();
+        if !others.is_empty() {
+            said.push(format!("beside it: {}", others.join("; ")));
         }
         let keys = self.axes.iter().zip(&scheme.keys);
         said.extend(keys.map(|(axis, key)| format!("{}: {}", axis.key, key.describe(axis, self.is_relative(scheme)))));
@@ -463,7 +502,7 @@ impl Advice {
             difference: scheme.apart.as_ref().map(Into::into),
             is_relative: self.is_relative(scheme),
             limits: scheme.limits.iter().map(limit).collect(),
-            others: scheme.others.iter().map(|(what, apart)| named((what, apart))).collect(),
+            others: scheme.others.iter().map(|it| named((&it.what, &it.apart))).collect(),
             keys: self.axes.iter().zip(&scheme.keys).map(key).collect(),
             conditions: scheme.conditions.iter().map(condition).collect(),
             tried: scheme.tried.iter().map(tried).collect(),
@@ -645,6 +684,20 @@ mod tests {
         }
     }
 
+    fn all_of(scheme: SchemeAdvice) -> Vec<String> {
+        let column = Column { class: "web".into(), metric: "slowdown.p99".into() };
+        let values = ["a", "b"].map(|text| toml::Value::String(text.into()));
+        let advice = Advice {
+            scenario: "s-tune".into(),
+            metric: crate::metrics::find(&column.metric).expect("a metric"),
+            objective: column,
+            axes: vec![Axis { key: "switch.ecn.at".into(), levels: values.to_vec(), is_ordered: false }],
+            schemes: Vec::new(),
+            folder: PathBuf::new(),
+        };
+        advice.sentences(&scheme, "web slowdown p99")
+    }
+
     fn apart(difference: f64, low: f64, high: f64) -> Apart {
         Apart { scheme: String::new(), difference, interval: Interval(low, high), is_relative: true }
     }
@@ -657,6 +710,27 @@ mod tests {
         let limit = |is_kept| vec![Limit { what: String::new(), apart: Some(apart(0.2, 0.1, 0.3)), is_kept }];
         assert!(SchemeAdvice { limits: limit(true), ..advice() }.helps());
         assert!(!SchemeAdvice { limits: limit(false), ..advice() }.helps());
+    }
+
+    #[test]
+    fn what_does_not_count_is_not_advised_and_says_so() {
+        let scheme = SchemeAdvice { apart: Some(apart(-0.016, -0.02, -0.012)), ..advice() };
+        assert!(!scheme.helps(), "1.6% is less than 2%");
+        let said = all_of(scheme).join("\n");
+        assert!(said.contains("nothing is worth changing: the best other values count as good as today's"), "{said}");
+        assert!(said.contains("best in the search: switch.ecn.at = b") && !said.contains("set: "), "{said}");
+        assert!(said.contains("-1.6% [-2.0%, -1.2%], which is less than what counts"), "{said}");
+    }
+
+    #[test]
+    fn what_gets_worse_beside_it_is_marked() {
+        let other = |apart, better| Other::new("p50".into(), Some(apart), better, 0.02).text();
+        assert_eq!(other(apart(0.071, 0.068, 0.074), Better::Low), "worse: p50 +7.1% [6.8%, 7.4%]");
+        assert_eq!(other(apart(-0.071, -0.074, -0.068), Better::Low), "p50 -7.1% [-7.4%, -6.8%]", "it is better");
+        assert_eq!(other(apart(-0.071, -0.074, -0.068), Better::High), "worse: p50 -7.1% [-7.4%, -6.8%]");
+        assert_eq!(other(apart(0.071, -0.01, 0.15), Better::Low), "p50 +7.1% [-1.0%, 15%]", "it may be none");
+        assert_eq!(other(apart(0.012, 0.01, 0.014), Better::Low), "p50 +1.2% [1.0%, 1.4%]", "it does not count");
+        assert_eq!(other(apart(0.071, 0.068, 0.074), Better::Neither), "p50 +7.1% [6.8%, 7.4%]");
     }
 
     #[test]

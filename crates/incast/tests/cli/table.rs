@@ -53,6 +53,16 @@ fn tables_are_of_the_numbers_of_the_summary() {
 }
 
 #[test]
+fn without_columns_a_table_has_the_numbers_of_the_verdict() {
+    let out = folder("table_judged");
+    succeed(&["run", "--quiet", "--seeds", "1", "--out", text(&out), &scenario("small")]);
+    let results = out.join("small");
+    assert!(json(&results.join("summary.json"))["scenario"].pointer("/table/columns").is_none());
+    let printed = succeed(&["table", text(&results)]);
+    assert!(printed.contains("slowdown p99") && printed.contains("dctcp"), "{printed}");
+}
+
+#[test]
 fn tables_in_pages_are_rewritten_where_they_are() {
     let results = results("table_pages");
     let page = results.with_file_name("page.md");

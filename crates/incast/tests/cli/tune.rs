@@ -51,6 +51,7 @@ fn settings_that_help_are_written_as_a_scenario() {
     assert!(said.contains("set: scheme.dctcp.initial_window = "), "{said}");
     assert!(said.contains("on 3 seeds that the search did not see: -"), "{said}");
     assert!(said.contains("against the start elsewhere: load -20%"), "{said}");
+    assert!(!said.contains("no scenario written"), "{said}");
     let tuned = out.join("small-tune/tuned.toml");
     let checked = succeed(&["check", text(&tuned)]);
     assert!(checked.contains("name = \"small-tuned\"") && !checked.contains("initial_window = \"1.5KB\""), "{checked}");
@@ -104,6 +105,7 @@ fn conditions_that_are_not_run_say_why_and_a_second_search_leaves_no_advice_of_t
     let again = ["--over", "switch.buffer.total=1MB,2MB", "--force", "--vary", "0%"];
     let said = succeed(&[&own[..], &set, &again].concat());
     assert!(said.contains("nothing found that helps") && !tuned.exists(), "{said}");
+    assert!(said.contains("no scenario written for dctcp: its values stay"), "{said}");
 }
 
 #[test]

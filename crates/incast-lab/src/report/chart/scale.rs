@@ -103,6 +103,10 @@ impl Axis {
         if low < high {
             let room = (high - low) * 0.04;
             (axis.from, axis.to) = (low - room, high + room);
+        } else if low == high {
+            // A single value is in the middle: 0 to twice it.
+            let room = if low == 0.0 { 1.0 } else { low.abs() };
+            (axis.from, axis.to) = (low - room, high + room);
         }
         axis
     }
@@ -195,6 +199,15 @@ mod tests {
         assert_eq!(narrow.ticks(5), [20.0, 30.0, 50.0]);
         let axis = Axis::between("", Unit::Number, [0.2, 0.8].into_iter());
         assert!(axis.at(0.2) > 0.0 && axis.at(0.8) < 1.0);
+    }
+
+    #[test]
+    fn a_single_value_is_in_the_middle_of_its_axis() {
+        let axis = Axis::between("", Unit::Bytes, [30_000.0, 30_000.0].into_iter());
+        assert_eq!((axis.at(0.0), axis.at(30_000.0), axis.at(60_000.0)), (0.0, 0.5, 1.0));
+        assert!(axis.ticks(5).contains(&40_000.0), "{:?}", axis.ticks(5));
+        assert_eq!(Axis::between("", Unit::Number, [0.0].into_iter()).at(0.0), 0.5);
+        assert_eq!(Axis::between("", Unit::Number, [].into_iter()).at(10.0), 1.0, "no value at all");
     }
 
     proptest! {

@@ -4,7 +4,9 @@ use crate::results::read::{Point, Results};
 use crate::{
     report::input::figures::Figures,
     results::{
+        row::Row,
         settings::Settings,
+        steady,
         verdict::{LEAST_SEEDS, subject_heading},
     },
     text::grid_point,
@@ -40,6 +42,17 @@ fn settings(all: &[Settings]) -> Markup {
                  seed by seed, with 95% confidence intervals; what is said to be so is at a level of 5% for all values of a \
                  setting together (Holm's procedure)."
             }
+        }
+    }
+}
+
+/// Of runs that were too short, which length would do.
+fn lengths(results: &Results, is_shown: &dyn Fn(&Point) -> bool) -> Markup {
+    let pooled: Vec<&Row> = results.rows.iter().filter(|row| row.is_pooled() && is_shown(&row.grid)).collect();
+    let notes = steady::notes(&pooled);
+    html! {
+        @if !notes.is_empty() {
+            ul.note { @for (whose, why) in notes { li { (whose) ": " (why) } } }
         }
     }
 }
@@ -84,6 +97,7 @@ pub fn section(results: &Results, figures: &Figures) -> Markup {
                     " Where a number has an exclamation mark, some run was too short for a steady state."
                 }
             }
+            (lengths(results, &is_shown))
         }
     }
 }

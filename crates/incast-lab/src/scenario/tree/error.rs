@@ -207,12 +207,14 @@ pub fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
 }
 
-/// "a, b or c".
+/// "a, b or c"; a single name is in backquotes if not in quotes.
 pub fn list(names: &[&str], quoted: bool) -> String {
     let names: Vec<String> =
         names.iter().map(|name| if quoted { format!("\"{name}\"") } else { (*name).to_owned() }).collect();
     match names.as_slice() {
         [] => "nothing".into(),
+        // A single bare name would read as a word of the sentence.
+        [one] if !quoted => format!("`{one}`"),
         [one] => one.clone(),
         [head @ .., last] => format!("{} or {last}", head.join(", ")),
     }
