@@ -4,7 +4,7 @@ use crate::{End, arguments, output, plan};
 use incast_lab::{
     results::host::{available_memory, cores},
     run::Plan,
-    scenario::{LONGEST, Run},
+    scenario::Run,
     text::bytes,
 };
 use incast_units::Time;
@@ -72,6 +72,7 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
         writeln!(text, "#   {} of memory for the largest run{}", bytes(memory(plan)), available.unwrap_or_default());
     loads(&mut text, plan);
     by_scheme(&mut text, plan, "hosts that are not Linux's (host.profile = \"linux\" would be)", hosts);
+    by_scheme(&mut text, plan, "laws made for a lossless fabric, on a lossy one", Run::without_lossless_fabric);
     if is_brief {
         text += "\n";
         return text;
@@ -180,15 +181,7 @@ fn load(runs: &[Run]) -> String {
     } else {
         format!(", without {}, which have none", most.without.join(", "))
     };
-    let until = runs[0].counted_until;
-    let settles = match most.settles {
-        None => "there is no steady state".into(),
-        Some(settles) if settles >= LONGEST => "not steady within a day".into(),
-        Some(settles) if settles > until => {
-            format!("TOO SHORT: a duration of {settles} would be enough with this warm-up, and it is {until}")
-        }
-        Some(settles) => format!("a duration of {settles} is enough with this warm-up, and it is {until}"),
-    };
+    let settles = most.settling(runs[0].counted_until);
     format!("{range}{:.3} on {}{without}; {settles}", most.load, most.link)
 }
 

@@ -94,7 +94,7 @@ fn tell(arguments: &arguments::Tune, running: &Running, advice: &Advice) -> Resu
         let unchanged = advice.schemes.iter().filter(|scheme| scheme.is_tested && !scheme.helps());
         let unchanged: Vec<&str> = unchanged.map(|scheme| scheme.scheme.as_str()).collect();
         if !unchanged.is_empty() {
-            output::data(&format!("no scenario written for {}: its values stay\n", unchanged.join(", ")));
+            output::data(&format!("no scenario written for {}: today's values stay\n", unchanged.join(", ")));
         }
     }
     Ok(if advice.is_stopped() { End::Failed } else { End::Done })

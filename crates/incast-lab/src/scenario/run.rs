@@ -16,7 +16,7 @@ use crate::{
 use incast_cc::{feedback::CnpContent, law::Acknowledges, registry::LawParameters, underlay::Reports};
 use incast_sim::{
     Config, Demand, Fabric, MemoryEstimate,
-    config::{ClassConfig, HostClock, NotEct},
+    config::{ClassConfig, HostClock, NotEct, SwitchConfig},
     estimate_memory,
     topology::Topology,
 };
@@ -380,6 +380,19 @@ impl Run {
     /// Switches pause each other by priority.
     pub fn has_pfc(&self) -> bool {
         self.resolved.switch.pfc.is_some()
+    }
+
+    /// Laws whose papers have a lossless fabric, on one that is not: their rates do not answer losses.
+    pub fn without_lossless_fabric(&self) -> Vec<String> {
+        const LAWS: [&str; 4] = ["dcqcn", "hpcc", "timely", "dctcp-rate"];
+        let is_lossless = |switch: &SwitchConfig| switch.pfc.is_some() || switch.credits.is_some();
+        if self.resolved.any_switch(self.topology(), is_lossless) {
+            return Vec::new();
+        }
+        let has = |law: &&str| self.resolved.classes.iter().any(|class| class.law.info().name == *law);
+        let own: Vec<&str> = LAWS.into_iter().filter(has).collect();
+        let line = |law| format!("{law} does not slow down at a loss, and switches drop, as there is no switch.pfc");
+        own.into_iter().map(line).collect()
     }
 
     /// Period in which rates are sampled, if they are.

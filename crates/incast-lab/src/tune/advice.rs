@@ -87,6 +87,8 @@ pub struct SchemeAdvice {
     pub failed: Option<(usize, String)>,
     /// Queues still rose at the end of a run of the start or of the best.
     pub is_too_short: bool,
+    /// Of whose, by how much, and which duration would do; nothing of a search that was interrupted.
+    pub lengths: Vec<String>,
     /// The user's scenario with what is advised, every value spelled out.
     pub scenario: Option<toml::Table>,
     /// A difference below this part does not count.
@@ -276,6 +278,7 @@ pub fn of(
         is_exhaustive: found.is_exhaustive && !is_stopped,
         failed: runs.failed(),
         is_too_short: [start, best].into_iter().any(|it| runs.is_too_short(it)),
+        lengths: Vec::new(),
         scenario: runs.effective(best),
         indifferent: runs.indifferent(),
         is_high: columns[0].1.better == Better::High,
@@ -438,7 +441,8 @@ impl Advice {
         if scheme.is_stopped {
             said.push(format!("interrupted there; {goes_on}"));
         }
-        if scheme.is_too_short {
+        said.extend(scheme.lengths.iter().map(|why| format!("! runs too short for a steady state: {why}")));
+        if scheme.is_too_short && scheme.lengths.is_empty() {
             said.push("queues still rise at the end of the runs: longer ones may say otherwise".into());
         }
         if let Some((count, why)) = &scheme.failed {
@@ -677,6 +681,7 @@ mod tests {
             is_exhaustive: true,
             failed: None,
             is_too_short: false,
+            lengths: Vec::new(),
             scenario: None,
             indifferent: 0.02,
             is_high: false,

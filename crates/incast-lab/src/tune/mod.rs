@@ -202,6 +202,7 @@ impl Tuning {
         let count: usize = self.space.axes.iter().map(|axis| axis.levels.len()).product();
         lines.push(format!("{count} settings, of which {} cannot be simulated", self.space.refused()));
         lines.push(format!("at most {searched} full runs, about {} s of CPU", cpu(searched)));
+        lines.extend(self.space.too_short());
         if self.question.vary > 0.0 {
             let runs = schemes * conditions::most_runs() as f64;
             lines.push(format!("then up to {runs} with other loads, buffers and round trips, {} s", cpu(runs)));
@@ -263,6 +264,11 @@ impl Tuning {
         // Whoever has interrupted does not wait for a summary of all runs.
         if !advice.is_stopped() {
             self.space.conclude(means.options)?;
+            // Lengths are judged by all seeds together, as those of any results, and the report says it, too.
+            if self.space.judge_lengths(&mut advice)? {
+                advice.write()?;
+                self.space.conclude(means.options)?;
+            }
         }
         Ok(advice)
     }

@@ -1,15 +1,17 @@
 //! The runs of a search: those of one scenario, with a grid over the keys and the duration.
 
 use super::{
-    MOST_SHORT, Means, Question, SHORT, Within,
+    Advice, MOST_SHORT, Means, Question, SHORT, Within,
     axis::{self, Axis},
     search::{self, Length, MOST_SEEDS, Outcome, Settings},
 };
 use crate::{
     metrics::{self, Basis, Better, Metric},
     results::{
+        read,
         record::Status,
         row::{Row, Seed},
+        steady,
     },
     run::{Observer, Options, Plan, RunError, execute, execute_part, folder::Existing, only::Only},
     scenario::{Column, Run, Scenario, ScenarioError},
@@ -178,6 +180,39 @@ impl Space {
         self.runs.get(&(scheme, length, settings.clone(), seed)).map(|index| &self.plan.all()[*index])
     }
 
+    /// Of each scheme whose start ends before it can be in a steady state, as `incast check` estimates it.
+    pub fn too_short(&self) -> Vec<String> {
+        let starts = self.starts.iter().enumerate().filter_map(|(scheme, start)| self.run_of(scheme, start));
+        let short = starts.filter(|run| run.is_too_short());
+        short
+            .filter_map(|run| Some(format!("{}: {}", run.scheme, run.nominal()?.settling(run.counted_until))))
+            .collect()
+    }
+
+    /// Says of starts and of what was found whether their full runs were too short, by all their seeds. Whether that says anything
+    /// else than before.
+    ///
+    /// # Errors
+    /// The summary cannot be read.
+    pub fn judge_lengths(&self, advice: &mut Advice) -> Result<bool, RunError> {
+        let summary = read::summary(&advice.folder).map_err(|error| RunError::Plan {
+            found: advice.folder.display().to_string(),
+            message: error.to_string(),
+        })?;
+        let mut is_other = false;
+        for (scheme, own) in advice.schemes.iter_mut().enumerate() {
+            let points = [&own.start, &own.best].map(|settings| self.run_of(scheme, settings).map(Run::point));
+            let is_own = |row: &&Row| {
+                row.is_pooled() && row.scheme == own.scheme && points.iter().flatten().any(|point| *point == row.grid)
+            };
+            let notes = steady::notes(&summary.rows.iter().filter(is_own).collect::<Vec<_>>());
+            is_other |= own.is_too_short || !notes.is_empty();
+            own.is_too_short = !notes.is_empty();
+            own.lengths = notes.into_iter().map(|(whose, why)| format!("{whose}: {why}")).collect();
+        }
+        Ok(is_other)
+    }
+
     /// The full run of settings with the first seed.
     pub fn run_of(&self, scheme: usize, settings: &Settings) -> Option<&Run> {
         self.find(scheme, Length::Full, settings, self.seeds[0])
@@ -285,7 +320,8 @@ impl<'a> Runs<'a> {
         Some((1 + all.count(), first))
     }
 
-    /// Queues still rise at the end of a full run, for the objective's flows.
+    /// Queues still rise at the end of the first full run, for the objective's flows: what can be said of a search that was
+    /// interrupted.
     pub fn is_too_short(&self, settings: &Settings) -> bool {
         self.measured(settings, Length::Full, 0).is_some_and(|it| it.is_too_short)
     }

@@ -61,6 +61,7 @@ fn a_workload_is_fitted_to_a_log() {
     assert!(stderr(&refused).contains("sizes.csv:2: found"), "{}", stderr(&refused));
     let nothing = incast(&["workload", "fit", text(&folder.join("none.csv"))]);
     assert_eq!(nothing.status.code(), Some(2));
+    assert!(stderr(&nothing).contains("none.csv: there is no such file, allowed is a log"), "{}", stderr(&nothing));
 }
 
 #[test]

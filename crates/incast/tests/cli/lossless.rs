@@ -25,6 +25,22 @@ fn a_deadlock_fails_its_run_with_the_cycle_named_and_the_others_are_kept() {
 }
 
 #[test]
+fn check_names_laws_of_lossless_fabrics_on_a_lossy_one() {
+    let file = folder("lossy").join("lossy.toml");
+    let small = fs::read_to_string(scenario("small")).expect("a scenario");
+    let of = |switch: &str| {
+        let pfc = small.replace("[switch]\n", &format!("[switch]\n{switch}\n"));
+        fs::write(&file, pfc.replace("law = \"cubic\"", "law = \"dcqcn\"")).expect("written");
+        succeed(&["check", "--brief", text(&file)])
+    };
+    let lossy = of("pfc = \"off\"");
+    assert!(lossy.contains("# laws made for a lossless fabric, on a lossy one\n#   dcqcn: dcqcn does not"), "{lossy}");
+    assert!(!lossy.contains("dctcp does not"), "{lossy}");
+    let lossless = of("pfc = \"dynamic\"");
+    assert!(!lossless.contains("made for a lossless fabric"), "{lossless}");
+}
+
+#[test]
 fn check_prints_what_flow_control_comes_to() {
     let printed = succeed(&["check", &scenario("ring")]);
     // 2 us of cable at 100 Gbit/s, two frames of 4,166 with 20, one of 64 with 20, and the one above the threshold.

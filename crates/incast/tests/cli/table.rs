@@ -58,8 +58,8 @@ fn without_columns_a_table_has_the_numbers_of_the_verdict() {
     succeed(&["run", "--quiet", "--seeds", "1", "--out", text(&out), &scenario("small")]);
     let results = out.join("small");
     assert!(json(&results.join("summary.json"))["scenario"].pointer("/table/columns").is_none());
-    let printed = succeed(&["table", text(&results)]);
-    assert!(printed.contains("slowdown p99") && printed.contains("dctcp"), "{printed}");
+    let printed = succeed(&["table", "--markdown", text(&results)]);
+    assert!(printed.contains("background slowdown p99") && printed.contains("dctcp"), "{printed}");
 }
 
 #[test]

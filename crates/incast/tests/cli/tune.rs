@@ -59,6 +59,32 @@ fn settings_that_help_are_written_as_a_scenario() {
 }
 
 #[test]
+fn runs_that_are_too_short_are_named_before_and_after_as_run_names_them() {
+    let (out, file) = (folder("tune-short"), scenario("small"));
+    let set = [
+        "--set",
+        "duration=5ms",
+        "--set",
+        "workload.background.sizes={fixed=\"1MB\"}",
+        "--set",
+        "workload.background.load=0.8",
+    ];
+    let set = [&set[..], &["--scheme", "dctcp", "--set", "warmup=0us"]].concat();
+    let own =
+        ["tune", &file, "--budget", "14", "--vary", "0%", "--out", text(&out), "--for", "background:slowdown.mean"];
+    let over = ["--over", "scheme.dctcp.gain=0.05,0.1"];
+    let output = incast(&[&own[..], &set, &over].concat());
+    let before = stderr(&output);
+    assert!(before.contains("dctcp: TOO SHORT: a duration of "), "{before}");
+    let said = String::from_utf8_lossy(&output.stdout).replace("\n    ", " ");
+    assert!(said.contains("! runs too short for a steady state: dctcp") && said.contains(" would do"), "{said}");
+    let found = json(&out.join("small-tune/tune.json"));
+    assert_eq!(found["schemes"][0]["too_short"], true, "{found}");
+    let page = fs::read_to_string(out.join("small-tune/report.html")).expect("a report");
+    assert!(page.contains("! runs too short for a steady state: dctcp"), "the report says it");
+}
+
+#[test]
 fn more_is_better_for_rates_and_flows_that_finish_are_a_help() {
     let (out, file) = (folder("tune-rates"), scenario("small"));
     let own = |name: &str| -> Vec<String> {
@@ -105,7 +131,7 @@ fn conditions_that_are_not_run_say_why_and_a_second_search_leaves_no_advice_of_t
     let again = ["--over", "switch.buffer.total=1MB,2MB", "--force", "--vary", "0%"];
     let said = succeed(&[&own[..], &set, &again].concat());
     assert!(said.contains("nothing found that helps") && !tuned.exists(), "{said}");
-    assert!(said.contains("no scenario written for dctcp: its values stay"), "{said}");
+    assert!(said.contains("no scenario written for dctcp, cubic: today's values stay"), "{said}");
 }
 
 #[test]

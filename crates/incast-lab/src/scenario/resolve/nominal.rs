@@ -37,6 +37,20 @@ pub struct Nominal {
     pub without: Vec<String>,
 }
 
+impl Nominal {
+    /// Whether flows that arrive until then do so for long enough, in words.
+    pub fn settling(&self, until: Time) -> String {
+        match self.settles {
+            None => "there is no steady state".into(),
+            Some(settles) if settles >= LONGEST => "not steady within a day".into(),
+            Some(settles) if settles > until => {
+                format!("TOO SHORT: a duration of {settles} would be enough with this warm-up, and it is {until}")
+            }
+            Some(settles) => format!("a duration of {settles} is enough with this warm-up, and it is {until}"),
+        }
+    }
+}
+
 /// Bytes on a link over payload bytes of flows of these sizes.
 fn overhead(sizes: &[SizeClass], class: &ClassConfig, mtu: u32, wire: Wire) -> f64 {
     let frame = |payload: u32| f64::from(class.format.data(payload) + wire.gap);

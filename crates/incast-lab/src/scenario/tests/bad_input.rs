@@ -16,6 +16,8 @@ fn messages_say_where_what_and_what_else() {
     refused("law = \"cubic\"", "law = \"cubik\"", "(did you mean \"cubic\"?)");
     refused("sizes = \"websearch\"", "sizes = \"websaerch\"", "(did you mean \"websearch\"?)");
     refused("\"workload.background.load\" =", "\"workload.backgruond.load\" =", "(did you mean \"background\"?)");
+    let step = "ecn = { kind = \"step\", at = \"0.2bdp\"";
+    refused(step, &format!("{step}, thresh = \"5KB\""), "switch.ecn.thresh: unknown key, allowed is `at`");
     refused("fan_in = 31", "fan_in = 31\nmtu = 1500", "an MTU of a link is not there");
     refused("fan_in = 31", "fan_in = 31\nnics = 2", "several NICs of a host are not there");
     refused("fan_in = 31", "fan_in = 31\nhost_pause = \"h0\"", "a host that pauses for ever is not there");
