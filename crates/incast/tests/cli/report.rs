@@ -244,3 +244,18 @@ fn a_short_form_runs_and_is_checked() {
     let full = succeed(&["check", &scenario("report")]);
     assert!(full.contains("# 18 runs") && !full.contains("[short]"), "{full}");
 }
+
+#[test]
+fn which_duration_would_do_is_said_once_for_all_schemes_and_in_the_report() {
+    let (out, file) = (folder("report-short"), scenario("small"));
+    let sizes = "workload.background.sizes={fixed=\"1MB\"}";
+    let set = ["--set", "duration=5ms", "--set", "warmup=0us", "--set", "workload.background.load=0.8", "--set", sizes];
+    let own = ["run", "--quiet", "--seeds", "3", "--out", text(&out), &file];
+    let printed = succeed(&[&own[..], &set].concat());
+    assert_eq!(printed.matches("would do").count(), 1, "{printed}");
+    assert!(printed.contains("dctcp and cubic: what waits"), "{printed}");
+    let page = fs::read_to_string(out.join("small/report.html")).expect("a report");
+    let verdict = page.split("<section class=\"verdict\">").nth(1).expect("a verdict");
+    let verdict = verdict.split("</section>").next().expect("its end");
+    assert!(verdict.contains("dctcp and cubic: what waits") && verdict.contains(" would do"), "{verdict}");
+}
