@@ -91,18 +91,7 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
     by_scheme(&mut text, plan, "switches that differ, and in what", Run::describe_switches);
     by_scheme(&mut text, plan, "flow control", Run::describe_pfc);
     by_scheme(&mut text, plan, "constants published with other thresholds than switch.ecn has", Run::unlike_published);
-    let mut workloads: Vec<String> = Vec::new();
-    for line in plan.runs.iter().flat_map(Run::describe_workloads) {
-        if !workloads.contains(&line) {
-            workloads.push(line);
-        }
-    }
-    if !workloads.is_empty() {
-        let _ = writeln!(text, "\n# workloads");
-        for line in workloads {
-            let _ = writeln!(text, "#   {line}");
-        }
-    }
+    workloads(&mut text, plan);
     let seeds = (plan.scenario.seeds.len(), plan.scenario.seed_budget);
     let more = if seeds.1 > seeds.0 {
         format!("; up to {} seeds where claims are inconclusive with {}", seeds.1, seeds.0)
@@ -122,6 +111,22 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
     }
     let _ = writeln!(text, "\n# effective values\n{}\n", plan.scenario.effective_toml().trim_end());
     text
+}
+
+/// Each workload once.
+fn workloads(text: &mut String, plan: &Plan) {
+    let mut workloads: Vec<String> = Vec::new();
+    for line in plan.runs.iter().flat_map(Run::describe_workloads) {
+        if !workloads.contains(&line) {
+            workloads.push(line);
+        }
+    }
+    if !workloads.is_empty() {
+        let _ = writeln!(text, "\n# workloads");
+        for line in workloads {
+            let _ = writeln!(text, "#   {line}");
+        }
+    }
 }
 
 /// In what the hosts of a scheme under a law that Linux has are not Linux's.
