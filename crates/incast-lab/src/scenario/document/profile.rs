@@ -163,7 +163,10 @@ mod tests {
         assert_eq!((usual.text("rto_min"), usual.text("ack_delay")), (Some("200ms"), Some("40ms")));
         assert_eq!(of("rto_min = \"5ms\"").text("ack_delay"), Some("4ms"));
         assert_eq!(of("rto_min = \"1ms\"").text("ack_delay"), Some("1ms"));
-        assert_eq!((usual.text("max_ack_delay"), of("rto_min = \"5ms\"").text("max_ack_delay")), (Some("200ms"), Some("5ms")));
+        assert_eq!(
+            (usual.text("max_ack_delay"), of("rto_min = \"5ms\"").text("max_ack_delay")),
+            (Some("200ms"), Some("5ms"))
+        );
         assert_eq!(of("ack_delay = \"7us\"\necho = \"counts\"").text("ack_delay"), Some("7us"));
         assert_eq!(filled("[host]\nprofile = \"standard\"").get("host").map(|host| host.entries().len()), Some(1));
     }

@@ -109,7 +109,8 @@ pub fn resolve(
             Err(problem) => problems.push(problem),
         }
     }
-    problems.extend(nominal::overload(&document, &traffic, &schemes));
+    let nominals = schemes.iter().filter_map(|scheme| scheme.nominal.as_ref());
+    problems.extend(nominal::overload(&document, &traffic, nominals));
     problems.extend(claims::check(&document, &traffic));
     problems.extend(claims::check_columns(&document, &traffic));
     let (probes, (events, of_events)) =

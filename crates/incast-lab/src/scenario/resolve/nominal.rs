@@ -1,9 +1,6 @@
 //! The nominal load of links: what the workloads of a scenario put on them on average, headers included.
 
-use super::{
-    resolved::Resolved,
-    traffic::{Steady, Traffic},
-};
+use super::traffic::{Steady, Traffic};
 use crate::scenario::{
     document::{
         Document,
@@ -17,7 +14,6 @@ use incast_sim::{
     topology::Topology,
 };
 use incast_units::Time;
-use std::sync::Arc;
 
 /// The nominal load of the most loaded link. Acknowledgements and what is sent again are not counted.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,8 +109,7 @@ pub fn nominal(
 
 /// The largest load that one of the schemes has, if it is above 1 and no workload says that this is wanted: at the
 /// workload with the largest share of it.
-pub fn overload(document: &Document, traffic: &Traffic, schemes: &[Arc<Resolved>]) -> Option<Problem> {
-    let all = schemes.iter().filter_map(|scheme| scheme.nominal.as_ref());
+pub fn overload<'a>(document: &Document, traffic: &Traffic, all: impl Iterator<Item = &'a Nominal>) -> Option<Problem> {
     let nominal = all.max_by(|a, b| a.load.total_cmp(&b.load)).filter(|nominal| nominal.load > 1.0 + 1e-9)?;
     if traffic.steady.iter().any(|steady| steady.overload) {
         return None;
