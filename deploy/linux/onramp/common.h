@@ -56,25 +56,39 @@ struct {
 /**
  * struct departure - a packet that was held by the queueing discipline
  * @address: where it went
- * @stamp: its TSval, on the wire
+ * @number: the sequence number behind it, or its TSval, on the wire
  * @own: port of this host
  * @other: port of the peer
+ * @is_stamp: @number is the TSval
  */
 struct departure {
 	struct bpf_onramp_address address;
-	u32 stamp;
+	u32 number;
 	u16 own, other;
+	u32 is_stamp;
+};
+
+/**
+ * struct left - when it left
+ * @at: then (us, without what its connection adds)
+ * @stamp: its TSval, on the wire
+ */
+struct left {
+	u32 at;
+	u32 stamp;
 };
 
 /*
- * When it left (us, without what its connection adds): its stamp says when TCP
- * sent it, and the queueing discipline cannot write it anew.
+ * Its stamp says when TCP sent it, and the queueing discipline cannot write it
+ * anew. Packets of one burst have the same stamp and leave one after another:
+ * an acknowledgement is of the one that ends where it acknowledges. That a stamp
+ * is of packets that were held is kept, too: of others of them nothing is known.
  */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_LRU_HASH);
-	MAP_NUMBER(max_entries, 65536);
+	MAP_NUMBER(max_entries, 131072);
 	MAP_TYPE(key, struct departure);
-	MAP_TYPE(value, u32);
+	MAP_TYPE(value, struct left);
 } departures SEC(".maps");
 
 struct {

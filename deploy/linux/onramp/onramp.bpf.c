@@ -163,15 +163,34 @@ NOINLINE int tell(const struct bpf_onramp_address *address,
 	return reported;
 }
 
+/*
+ * When the packet left, if it was held by the queueing discipline. 0 if that is
+ * not known.
+ */
+static ALWAYS_INLINE int departed(const struct packet *p, struct onramp_stamps *s)
+{
+	struct departure d = { .address = p->source,
+			       .number = __builtin_bswap32(p->tcp.acknowledged),
+			       .own = p->tcp.destination,
+			       .other = p->tcp.source };
+	const struct left *left = bpf_map_lookup_elem(&departures, &d);
+
+	if (left && left->stamp == p->tcp.echo) {
+		s->echo = left->at;
+		return 1;
+	}
+	d.number = p->tcp.echo;
+	d.is_stamp = 1;
+	return !bpf_map_lookup_elem(&departures, &d);
+}
+
 SEC("tcx/ingress") int report(struct __sk_buff *skb)
 {
 	struct onramp_stamps s = { .now = bpf_ktime_get_ns() };
 	struct onramp_connection *connection;
 	struct bpf_onramp_bounds found = {};
 	struct packet p = {};
-	struct departure departure;
 	void *socket;
-	u32 *left;
 	int reported;
 
 	if (!read_packet(skb, &p) || !has_stamps(&p.tcp) ||
@@ -182,11 +201,10 @@ SEC("tcx/ingress") int report(struct __sk_buff *skb)
 	if (!socket)
 		return TCX_NEXT;
 	connection = read_stamps(socket, &p, &s);
-	departure = (struct departure){ p.source, p.tcp.echo, p.tcp.destination,
-					p.tcp.source };
-	left = bpf_map_lookup_elem(&departures, &departure);
-	if (left)
-		s.echo = *left;
+	if (connection && !departed(&p, &s)) {
+		COUNT(ignored);
+		connection = 0;
+	}
 	if (connection) {
 		found.address = p.source;
 		reported = tell(&p.source, connection, &s, &found.window);

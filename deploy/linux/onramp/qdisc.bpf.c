@@ -26,6 +26,7 @@
  * @skb: the packet
  * @node: its place
  * @queued: when it came (ns)
+ * @end: the sequence number behind it
  * @stamp: its TSval, as it is on the wire
  * @own: port of this host
  * @other: port of the peer
@@ -34,6 +35,7 @@ struct waiting_packet {
 	struct sk_buff KPTR *skb;
 	struct bpf_list_node node;
 	u64 queued;
+	u32 end;
 	u32 stamp;
 	u16 own, other;
 };
@@ -162,6 +164,8 @@ int enqueue(u64 *context)
 	if (path_of(skb, now, &read))
 		to = read.destination;
 	p->queued = now;
+	p->end = __builtin_bswap32(read.tcp.sequence) + read.payload +
+		 !!(read.tcp.flags & TCP_FIN);
 	p->stamp = read.tcp.value;
 	p->own = read.tcp.source;
 	p->other = read.tcp.destination;
@@ -258,7 +262,7 @@ static ALWAYS_INLINE struct sk_buff *take(struct queue *queue,
 	struct bpf_list_node *node;
 	struct waiting_packet *p;
 	struct sk_buff *skb = 0;
-	u32 left;
+	struct left left;
 
 	bpf_spin_lock(&queue->lock);
 	node = bpf_list_pop_front(&queue->packets);
@@ -270,10 +274,14 @@ static ALWAYS_INLINE struct sk_buff *take(struct queue *queue,
 	p = CONTAINER(node, struct waiting_packet, node);
 	if (held) {
 		COUNT(held);
-		departure.stamp = p->stamp;
+		departure.number = p->end;
 		departure.own = p->own;
 		departure.other = p->other;
-		left = (u32)(now / ONRAMP_MICROSECOND);
+		left.at = (u32)(now / ONRAMP_MICROSECOND);
+		left.stamp = p->stamp;
+		bpf_map_update_elem(&departures, &departure, &left, 0);
+		departure.number = p->stamp;
+		departure.is_stamp = 1;
 		bpf_map_update_elem(&departures, &departure, &left, 0);
 	}
 	skb = bpf_kptr_xchg(&p->skb, skb);
