@@ -329,6 +329,11 @@ fn attach(object: &Object, program: &str, kind: u32, device: &Device, pin: &std:
     Ok(())
 }
 
+/// Devices that a load which did not end was attached to.
+pub fn leftover() -> Outcome<Vec<String>> {
+    Ok(Loaded { folder: folder()? }.devices())
+}
+
 /// Removes the pins of this network namespace, and with them what is attached.
 pub fn remove() -> Outcome {
     let folder = folder()?;

@@ -145,7 +145,9 @@ impl Device {
     /// Why the form `qdisc` cannot take its place here: the way back would lose what somebody has configured.
     pub fn configured(&self) -> Outcome<Option<String>> {
         let all = self.disciplines()?;
-        let own = all.iter().find(|one| one.is_root && !one.is_default);
+        // Its own is of a load that did not end.
+        let (name, mut all) = (qdisc()?, all.iter());
+        let own = all.find(|one| one.is_root && !one.is_default && one.kind != name);
         Ok(own.map(|own| {
             format!("{0} has {1}, which somebody has configured; allowed is the kernel's default: tc qdisc del dev {0} root", self.name, own.kind)
         }))

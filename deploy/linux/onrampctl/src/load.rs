@@ -53,6 +53,7 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
         hostctl::bpf::mount()?;
     }
     // Of a load that did not end.
+    devices.iter().try_for_each(Device::give_back)?;
     bpf::remove()?;
     if let Err(failure) = Loaded::load(form, &devices, &config) {
         devices.iter().for_each(|device| drop(device.give_back()));
@@ -100,6 +101,7 @@ pub fn unload() -> Outcome {
     let _lock = lock::hold::<OnRamp>()?;
     let given_back = rollback::give_back_due::<OnRamp>();
     if Loaded::open()?.is_none() && bpf::folder()?.exists() {
+        bpf::leftover()?.iter().filter_map(|name| Device::find(name).ok()).try_for_each(|device| device.give_back())?;
         bpf::remove()?;
         say!("removed what a load that did not end had left");
         return Ok(());
