@@ -76,8 +76,8 @@ PRIVATE(turns) struct bpf_rb_root turns CONTAINS(turn, node);
 
 static const struct bpf_onramp_address none;
 
-/* The tree is one: so is the queueing discipline. */
-PRIVATE(turns) u32 instances;
+/* The tree is one: so is the queueing discipline. Its address, or 0. */
+PRIVATE(turns) u64 owner;
 
 static bool sooner(struct bpf_rb_node *a, const struct bpf_rb_node *b)
 {
@@ -119,7 +119,8 @@ static ALWAYS_INLINE struct path *path_of(struct sk_buff *skb, u64 now,
 	struct tcp_sock *tcp;
 	struct path *path;
 
-	if (!read_packet(skb, p) || !is_data(p))
+	if (!read_packet(skb, p) || !is_data(p) ||
+	    (skb->priority & PRIORITIES) == PRIORITY_CONTROL)
 		return 0;
 	path = path_to(&p->destination, now);
 	if (!path)
@@ -202,6 +203,7 @@ int enqueue(u64 *context)
 	sch->qstats.backlog += length;
 	return NET_XMIT_SUCCESS;
 drop:
+	sch->qstats.drops++;
 	bpf_qdisc_skb_drop(skb, to_free);
 	return NET_XMIT_DROP;
 }
@@ -356,9 +358,9 @@ int init(u64 *context)
 {
 	struct Qdisc *sch = (void *)context[0];
 
-	if (instances)
+	if (owner)
 		return -EBUSY;
-	instances = 1;
+	owner = (u64)sch;
 	sch->limit = LIMIT;
 	/* Of packets without a rule, so that there is one for sure. */
 	return queue_of(&none) ? 0 : -ENOMEM;
@@ -394,7 +396,8 @@ static long discard(u64 number, void *unused)
 		await(turn, 0);
 	} else {
 		DROP(turn);
-		bpf_map_delete_elem(&queues, &to);
+		if (!is_none(&to))
+			bpf_map_delete_elem(&queues, &to);
 	}
 	return 0;
 }
@@ -404,6 +407,8 @@ void reset(u64 *context)
 {
 	struct Qdisc *sch = (void *)context[0];
 
+	if (owner != (u64)sch)
+		return;
 	bpf_loop(LIMIT * 2, discard, 0, 0);
 	sch->q.qlen = 0;
 	sch->qstats.backlog = 0;
@@ -412,8 +417,9 @@ void reset(u64 *context)
 SEC("struct_ops")
 void destroy(u64 *context)
 {
-	(void)context;
-	instances = 0;
+	/* One that was refused is destroyed, too. */
+	if (owner == context[0])
+		owner = 0;
 }
 
 SEC(".struct_ops.link")

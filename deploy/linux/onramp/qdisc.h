@@ -47,6 +47,7 @@ struct qdisc_skb_head {
 };
 struct gnet_stats_queue {
 	u32 backlog;
+	u32 drops;
 };
 struct Qdisc {
 	u32 limit;
@@ -66,6 +67,7 @@ struct sk_buff {
 	struct sock *sk;
 	char cb[48];
 	u32 len;
+	u32 priority;
 	u16 protocol;
 	u8 *data;
 };

@@ -45,7 +45,7 @@ sleep 1
 in_namespace incast-r sysctl -q -w net.ipv4.tcp_timestamps=2
 ctl r enable default --stamps-only
 on_senders ready
-whole "fq alone"
+whole "without it"
 above() { ctl "$1" load port --form "$FORM" --set max_hold=50ms --set threshold=900ms; }
 check "it is attached, with a threshold above the queue" on_senders above
 check "and enabled" on_senders enables

@@ -160,7 +160,7 @@ impl Device {
         if form == Form::Qdisc {
             let found = all.iter().find(|one| one.is_root).map_or("nothing", |root| root.kind.as_str());
             let lost = (found != qdisc()?).then(|| {
-                format!("{name} has {found}, which holds nothing: onrampctl unload, onrampctl load --form qdisc {name}")
+                format!("{name} has {found}, which holds nothing: onrampctl unload, tc qdisc del dev {name} root, onrampctl load --form qdisc {name}")
             });
             return Ok(lost);
         }
