@@ -64,8 +64,8 @@ while [ $# -gt 0 ]; do
     shift
 done
 case $series in 6.1 | 6.12 | 7.2 | newest) ;; *) usage "no kernel series '$series'" ;; esac
-case $case-$series in onramp-6.1 | limits-6.1 | cost-6.1) series=6.12 ;; esac
 if [ "$FORM-$series" = qdisc-6.1 ]; then series=newest; fi
+case $case-$series in onramp-6.1 | limits-6.1 | cost-6.1) series=6.12 ;; esac
 case $FORM in edt | qdisc) ;; *) usage "no form '$FORM'" ;; esac
 case $CONGESTION in marimo | dctcp | cubic) ;; *) usage "no congestion control '$CONGESTION'" ;; esac
 
