@@ -61,7 +61,7 @@ test-hosts:
 	scripts/lanes.py hosts
 
 ## A real kernel beside the simulator (docs/hosts.md), then every rig in its long form. All of them run, whatever fails: 36
-## minutes on two busy processors, and half an hour more for kernels the first time.
+## minutes on two busy processors, about an hour more for On-Ramp's, and half an hour for kernels the first time.
 hosts:
 	scripts/each.sh \
 	    "rigs/compare/run.sh --rig rigs/virtual-time/rig.py --jobs $$(nproc) --out $(OUT)/hosts scenarios/hosts/{incast,background,mixed}.toml" \

@@ -6,7 +6,7 @@ import json
 
 from emulated import Emulated
 from cache import digest_of
-from errors import Failed
+from errors import BadInput, Failed
 from leftovers import sweep
 from outcome import outcome, packets, troubles, unfinished
 from places import CACHE, HERE
@@ -65,6 +65,8 @@ def play(arguments):
 
 def machine_of(arguments):
     """What the kernel runs on."""
+    if arguments.form != "edt" and not arguments.emulated:
+        raise BadInput(f"--form: found {arguments.form}, allowed is edt without --emulated")
     return Emulated(arguments) if arguments.emulated else UserMode(arguments)
 
 

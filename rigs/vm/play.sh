@@ -21,7 +21,8 @@ tool onrampctl --bin onrampctl
 module "$kernel"
 export CONGESTION= FAULTS= TIMES=
 if [ "$1" = --fingerprint ]; then
-    cat "$kernel/version" "$(base "$kernel")" "$built"/{rig-traffic,onrampctl} "$built/module-$(cat "$kernel/version")/tcp_marimo.ko" \
+    module=$built/module-$(cat "$kernel/version")/tcp_marimo.ko
+    cat <(qemu-system-x86_64 --version) "$kernel/version" "$(base "$kernel")" "$built"/{rig-traffic,onrampctl} "$module" \
         "$rig"/{play,vm}.sh "$rig"/guest/{init,lib.sh,play.sh} | sha256sum | cut -d ' ' -f 1
     exit
 fi

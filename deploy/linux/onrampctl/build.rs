@@ -14,7 +14,9 @@ fn main() {
         None,
     );
     // Its tags need a newer one than others do. Without, there is one form less.
-    let found = ["clang-19", "clang-20", "clang-21", "clang"].into_iter().find(|clang| version(clang) >= 17);
+    let found = ["clang-19", "clang-20", "clang-21", "clang-18", "clang-17", "clang"]
+        .into_iter()
+        .find(|clang| version(clang) >= 17);
     if let Some(clang) = found {
         compile::compile(
             "../onramp/qdisc.bpf.c",
@@ -26,6 +28,8 @@ fn main() {
     } else {
         let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
         std::fs::write(std::path::Path::new(&out).join("qdisc.bpf.o"), []).expect("the folder is there");
+        // A file that is never there: the next build looks again.
+        println!("cargo:rerun-if-changed=no-clang");
         println!("cargo:warning=no clang of 17 or later (Debian package clang-19): onrampctl without the form qdisc");
     }
 }

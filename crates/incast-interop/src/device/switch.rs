@@ -343,6 +343,7 @@ mod tests {
             assert!(wrong.parse::<Class>().is_err(), "{wrong}");
         }
     }
+
     #[test]
     fn names_that_count_up_are_a_range() {
         let names = ["leaf0", "leaf1", "leaf2", "spine0", "edge", "edge7", "edge9"].map(str::to_owned);

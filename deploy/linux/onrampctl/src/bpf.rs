@@ -99,8 +99,7 @@ impl Loaded {
     pub fn load(form: Form, devices: &[Device], config: &Config) -> Outcome<Self> {
         let folder = folder()?;
         let doing = "cannot load the BPF programs";
-        let explained =
-            |error: libbpf_rs::Error| Failure::failed(format!("{doing}: {error}\n{}", hostctl::bpf::said()));
+        let explained = |error| explained(doing, error);
         let open = ObjectBuilder::default().open_memory(OBJECT).map_err(explained)?;
         let mut object = open.load().map_err(explained)?;
         fs::create_dir_all(&folder).during(format!("cannot make {}", folder.display()))?;
@@ -264,16 +263,15 @@ fn other_version() -> Failure {
     Failure::failed("another version of onrampctl has loaded On-Ramp; onrampctl unload, onrampctl load")
 }
 
+/// With what libbpf and the verifier said.
+fn explained(doing: &str, error: libbpf_rs::Error) -> Failure {
+    Failure::failed(format!("{doing}: {error}\n{}", hostctl::bpf::said()))
+}
+
 /// Makes the queueing discipline known to the kernel, with the maps of the programs, and pins its link.
 fn register(programs: &Object, pin: &std::path::Path) -> Outcome {
     let doing = "cannot register the queueing discipline";
-    let explained = |error: libbpf_rs::Error| {
-        Failure::failed(format!(
-            "{doing}: {error}
-{}",
-            hostctl::bpf::said()
-        ))
-    };
+    let explained = |error| explained(doing, error);
     let mut open = ObjectBuilder::default().open_memory(QDISC_OBJECT).map_err(explained)?;
     for mut map in open.maps_mut() {
         if map.name() == OPERATIONS {
