@@ -15,6 +15,10 @@
  * (struct onramp_window has what that needs), and upwards by what the estimate
  * may be wrong, so that the clocks are never taken for a queue for long.
  *
+ * Hosts whose clocks are synchronised may tell each other how far they are apart
+ * (onramp_clock_told()). Then one-way delays are known within an error, and the
+ * least one does not have to rise: a queue that stays is not forgotten.
+ *
  * Times are nanoseconds of CLOCK_MONOTONIC, in which Linux makes its stamps.
  * No call allocates, sleeps, loops without a bound or touches anything but its
  * arguments. The caller serialises calls about one path.
@@ -43,6 +47,8 @@ typedef __INT32_TYPE__ onramp_s32;
 #define ONRAMP_IDLE 60000000000ull
 /* An estimate of rates is good for so long (ns). */
 #define ONRAMP_ESTIMATE 30000000000ull
+/* What is told of clocks is good for so long (ns); it is told every second. */
+#define ONRAMP_KNOWN 5000000000ull
 /* So long nothing is held on a path where nothing was kept (ns). */
 #define ONRAMP_STAND_DOWN 10000000000ull
 /* Length of a window (ns): 2^28, about a quarter of a second. */
@@ -87,6 +93,11 @@ struct onramp_window {
  * @since: when @least was (ns)
  * @least: the least difference (ns from @anchor)
  * @estimated: when the rates were estimated (ns)
+ * @told: when the difference of the clocks was told (ns); 0 if it is not known
+ * @ahead: by how much the peer's clock is ahead then (ns from @anchor)
+ * @nearest: the least one-way delay since it is known (ns)
+ * @refused: before this it is not to be told: stamps contradicted it (ns)
+ * @error: by how much @ahead may be wrong (ns)
  * @anchor: the first difference (us, modulo 2^32)
  * @rate: how much faster the peer's clock runs, by an estimate (Q30)
  * @drift: by how much that may be too little (Q30); 0 without an estimate
@@ -95,6 +106,11 @@ struct onramp_clock {
 	onramp_u64 since;
 	onramp_s64 least;
 	onramp_u64 estimated;
+	onramp_u64 told;
+	onramp_s64 ahead;
+	onramp_s64 nearest;
+	onramp_u64 refused;
+	onramp_u32 error;
 	onramp_u32 anchor;
 	onramp_s32 rate;
 	onramp_u32 drift;
@@ -233,6 +249,57 @@ static inline onramp_s64 onramp_clock_at(const struct onramp_clock *k,
 	       ONRAMP_MICROSECOND;
 }
 
+/**
+ * onramp_clock_told() - hosts have compared their clocks
+ * @k: the clock
+ * @now: the time
+ * @ahead: the peer's CLOCK_MONOTONIC less ours (ns)
+ * @error: by how much that may be wrong (ns)
+ *
+ * Nothing comes of it if stamps have contradicted it of late.
+ */
+static inline void onramp_clock_told(struct onramp_clock *k, onramp_u64 now,
+				     onramp_s64 ahead, onramp_u32 error)
+{
+	if (k->since == 0 || now < k->refused)
+		return;
+	if (k->told == 0)
+		k->nearest = ONRAMP_SPAN_MAX;
+	k->told = now;
+	k->ahead = onramp_clock_at(k, onramp_micro(ahead));
+	k->error = error;
+}
+
+/*
+ * The delay over that of an empty path, by clocks that are known. That of an
+ * empty path is the least one so far, and at most half of the least round trip
+ * if it is symmetric: what is first to see a path may see it with a queue.
+ *
+ * Return: -1 if they are not known, not well enough (a quarter of the threshold)
+ * or cannot be right: nothing arrives before it was sent.
+ */
+static inline onramp_s64 onramp_clock_delay(struct onramp_clock *k,
+					    onramp_u64 now, onramp_s64 at,
+					    onramp_s64 back, onramp_u32 trip,
+					    onramp_u32 threshold)
+{
+	onramp_s64 took = at - k->ahead, empty = trip / 2;
+
+	if (k->told == 0 || now > k->told + ONRAMP_KNOWN ||
+	    k->error > threshold / 4)
+		return -1;
+	if (took < -(onramp_s64)k->error || k->ahead - back < -(onramp_s64)k->error) {
+		k->told = 0;
+		k->refused = now + ONRAMP_STAND_DOWN;
+		return -1;
+	}
+	if (took < k->nearest)
+		k->nearest = took;
+	if (k->nearest < empty)
+		empty = k->nearest;
+	return took - empty;
+}
+
 /*
  * The rule's parameters on a path: a threshold of its own, and the default
  * spread of docs/onramp.md, a fifth of what the threshold leaves for a queue.
@@ -358,7 +425,7 @@ onramp_path_observe(struct onramp_path *p, struct onramp_connection *n,
 	onramp_u32 difference = s->value - s->echo - n->zero;
 	struct onramp_clock *k = &p->clock;
 	onramp_u64 sent;
-	onramp_s64 at, least, delay, most;
+	onramp_s64 at, back, least, delay, most, known;
 
 	closed->upper_at = 0;
 	if (ago >= 0x80000000u) {
@@ -374,6 +441,7 @@ onramp_path_observe(struct onramp_path *p, struct onramp_connection *n,
 		k->least = 0;
 		k->rate = 0;
 		k->drift = 0;
+		k->told = 0;
 		p->window.upper_at = 0;
 		p->window.lower_at = 0;
 		p->round_trip = 0;
@@ -420,8 +488,12 @@ onramp_path_observe(struct onramp_path *p, struct onramp_connection *n,
 			p->window.lower_at = 0;
 			p->opened = time;
 		}
-		onramp_window_add(p, s, sent, at,
-				  onramp_clock_at(k, s->value - now - n->zero));
+		back = onramp_clock_at(k, s->value - now);
+		onramp_window_add(p, s, sent, at, back);
+		known = onramp_clock_delay(k, time, at, back, p->round_trip,
+					   onramp_path_config(p, c).threshold);
+		if (known >= 0)
+			delay = known;
 	}
 
 	p->reports++;

@@ -74,4 +74,18 @@ struct bpf_onramp_rate {
 	onramp_u32 drift;
 };
 
+/**
+ * struct bpf_onramp_difference - what hosts have found by comparing their clocks
+ * @address: of the peer
+ * @ahead: its CLOCK_MONOTONIC less ours (ns)
+ * @error: by how much that may be wrong (ns)
+ * @reserved: zero
+ */
+struct bpf_onramp_difference {
+	struct bpf_onramp_address address;
+	onramp_s64 ahead;
+	onramp_u32 error;
+	onramp_u32 reserved;
+};
+
 #endif /* INCAST_BPF_ONRAMP_H */

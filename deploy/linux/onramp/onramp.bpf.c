@@ -240,4 +240,20 @@ SEC("syscall") int set_rate(struct bpf_onramp_rate *known)
 	return 0;
 }
 
+SEC("syscall") int set_difference(struct bpf_onramp_difference *known)
+{
+	struct bpf_onramp_address address = known->address;
+	struct path *path = bpf_map_lookup_elem(&paths, &address);
+	u64 now = bpf_ktime_get_ns();
+	s64 ahead = known->ahead;
+	u32 error = known->error;
+
+	if (!path)
+		return 1;
+	bpf_spin_lock(&path->lock);
+	onramp_clock_told(&path->path.clock, now, ahead, error);
+	bpf_spin_unlock(&path->lock);
+	return 0;
+}
+
 SEC("license") char terms[] = "Dual MIT/GPL";

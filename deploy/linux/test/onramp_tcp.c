@@ -150,6 +150,75 @@ static void clocks(void)
 	CHECK(largest(300, 1) <= 2000);
 }
 
+/* What stamps tell of a path of 20 us each way, for three seconds. */
+struct told {
+	onramp_u32 first, last, refused;
+};
+
+/*
+ * The path is seen first with a queue, which stays. The hosts have compared
+ * their clocks every second, and are wrong by an offset.
+ */
+static struct told compared(const struct onramp_tcp_config *c, onramp_u64 queue,
+			    onramp_s64 wrong, onramp_u32 error)
+{
+	struct onramp_path p = { 0 };
+	struct onramp_connection n = { 0 };
+	struct onramp_window closed;
+	struct told told = { 0 };
+
+	for (onramp_u64 at = SECOND; at < 4 * SECOND; at += 100000) {
+		onramp_u64 came = at + 20000 + queue;
+		struct onramp_stamps s = { .now = came + 20000,
+					   .value = peer(came, 0.1),
+					   .echo = (onramp_u32)(at / 1000) };
+
+		if (at % SECOND == 100000)
+			onramp_clock_told(&p.clock, at,
+					  (onramp_s64)(987654321000ll + (double)at * 1e-7) + wrong,
+					  error);
+		CHECK(onramp_path_observe(&p, &n, c, &s, &closed) == ONRAMP_TOLD);
+		if (at == SECOND + 200000)
+			told.first = p.delay;
+	}
+	told.last = p.delay;
+	told.refused = p.clock.refused != 0;
+	return told;
+}
+
+static void differences(void)
+{
+	struct onramp_tcp_config c = defaults;
+	struct told told;
+
+	c.threshold = 100000;
+	/* The queue is seen, but for the half that is taken for the way back; and stays. */
+	told = compared(&c, 200000, 0, 0);
+	CHECK(told.first >= 99000 && told.first <= 101000);
+	CHECK(told.last >= 99000 && told.last <= 101000 && !told.refused);
+	/* An error within what is said of it. */
+	told = compared(&c, 200000, -20000, 20000);
+	CHECK(told.first >= 118000 && told.first <= 121000 && !told.refused);
+	/* More than a quarter of the threshold: as if nothing was said. */
+	told = compared(&c, 200000, 0, 25001);
+	CHECK(told.first <= 1000 && !told.refused);
+	/* A clock that was set by a second, whatever it says of its error. */
+	told = compared(&c, 200000, 1000000000, 1000);
+	CHECK(told.first <= 1000 && told.last <= 1000 && told.refused);
+	told = compared(&c, 200000, -1000000000, 1000);
+	CHECK(told.first <= 1000 && told.last <= 1000 && told.refused);
+	/* Nothing arrives before it was sent, either way. */
+	told = compared(&c, 0, 45000, 10000);
+	CHECK(told.first <= 1000 && told.refused);
+	told = compared(&c, 0, -45000, 10000);
+	CHECK(told.first <= 1000 && told.refused);
+	/* Without a queue nothing is seen that is none. */
+	told = compared(&c, 0, 15000, 25000);
+	CHECK(told.first <= 1000 && told.last <= 1000 && !told.refused);
+	told = compared(&c, 0, -15000, 25000);
+	CHECK(told.first >= 14000 && told.first <= 16000 && !told.refused);
+}
+
 /* One that is older than the last, and one that is forged, are soon nothing. */
 static void passing(void)
 {
@@ -204,6 +273,12 @@ static void forged(void)
 				s.value = (onramp_u32)draw();
 			if (draw() % 500 == 0)
 				s.echo = (onramp_u32)draw();
+			if (run % 2 && draw() % 50 == 0)
+				onramp_clock_told(&p.clock, now, (onramp_s64)draw(),
+						  (onramp_u32)(draw() >> (32 + draw() % 32)));
+			else if (run % 2 && draw() % 50 == 0)
+				onramp_clock_told(&p.clock, now, 777000,
+						  (onramp_u32)draw() % 30000);
 			if (onramp_path_observe(&p, &n[draw() % 3], &c, &s, &closed) ==
 			    ONRAMP_TOLD)
 				onramp_path_decide(&p, &c);
@@ -225,6 +300,7 @@ int main(void)
 {
 	by_hand();
 	clocks();
+	differences();
 	passing();
 	forged();
 	if (!failed)

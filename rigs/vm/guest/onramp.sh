@@ -23,6 +23,7 @@ measured() {
     backlog=$(mean "/out/backlog-$1")
 }
 
+watchers=
 network 4
 bottleneck
 receiver cubic
@@ -51,6 +52,14 @@ in_namespace incast-r sysctl -q -w net.ipv4.tcp_timestamps=2
 check "the receiver stamps in microseconds" ctl r enable default --stamps-only
 check "and then the senders, which hold" on_senders enables
 
+# All of them are of one machine, and so are their clocks: hosts find that these do not differ.
+(umask 077 && tr -dc a-f0-9 </dev/urandom | head -c 32 >/tmp/key)
+compares() { nsenter "--net=/run/netns/incast-$1" onrampctl watch --clock "$2" --key /tmp/key >>/out/watch 2>&1 & }
+for host in r 0 1 2 3; do
+    compares $host 2us
+    watchers="$watchers $!"
+done
+
 play few 10000
 intact
 check "what meets no queue is not held" [ "$(counter held)" = 0 ]
@@ -66,6 +75,19 @@ check "acknowledgements were reports" [ "$(counter reports)" -gt 500 ]
 note "$(counter packets) packets, $(counter held) held, $(counter reports) reports, $(counter zeroed) stamps of their own, $(counter milliseconds) in milliseconds"
 nsenter --net=/run/netns/incast-0 onrampctl top --once >/out/top 2>&1
 note "$(tail -n 1 /out/top)"
+check "delays are counted by clocks that were compared" contains /out/top ' ±[4-9]\.[0-9] us$'
+# shellcheck disable=SC2086 # processes
+kill $watchers
+compares r 100ms
+watchers=$!
+compares 0 2us
+watchers="$watchers $!"
+play compared 200000
+intact
+check "with clocks that may be wrong by more than a quarter of the threshold, from the least one again" contains /out/watch \
+    '10.9.200.2: the clocks may differ by [0-9.]* us more, allowed is a quarter'
+# shellcheck disable=SC2086 # processes
+kill $watchers
 
 # One is detached and attached while data is on its way, so many times: a slow machine needs more data for that.
 plan /out/churn.csv 4000000

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::devices::Form;
+use crate::{devices::Form, exchange::Source};
 use clap::{Args, Parser, Subcommand};
 use hostctl::journal::Watch;
 use std::{net::SocketAddr, path::PathBuf};
@@ -34,7 +34,7 @@ pub enum Command {
     /// Undoes every `enable`, in every network namespace that is seen from here.
     Rollback,
     /// Keeps routes as they were enabled, and estimates clocks; runs until it is ended.
-    Watch,
+    Watch(Following),
     /// Status in the text format of Prometheus.
     Metrics(Metrics),
 }
@@ -110,6 +110,21 @@ pub struct Top {
     /// One JSON object per path and second instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// `onrampctl watch`.
+#[derive(Args)]
+pub struct Following {
+    /// Compares clocks with peers that do so, too: who says by how much this host's clock may be wrong (kernel, chrony, or a time
+    /// such as 2us that you vouch for)
+    #[arg(long, value_name = "SOURCE", requires = "key")]
+    pub clock: Option<Source>,
+    /// File with what all these hosts share: 16 octets and more, readable by nobody else
+    #[arg(long, value_name = "FILE", requires = "clock")]
+    pub key: Option<PathBuf>,
+    /// UDP port of all these hosts
+    #[arg(long, default_value_t = 61_319, requires = "clock")]
+    pub port: u16,
 }
 
 /// `onrampctl metrics`.

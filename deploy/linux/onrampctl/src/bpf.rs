@@ -3,14 +3,14 @@
 //! ```text
 //! /sys/fs/bpf/onramp/NAMESPACE/     a folder of each network namespace (its cookie)
 //!     paths, prefixes, config, counters, bounds    maps
-//!     set_rate                                     the program that takes estimates of clocks
+//!     set_rate, set_difference                     programs that take what is known of clocks
 //!     egress-DEVICE, ingress-DEVICE                links: without them nothing is held or told
 //!     qdisc                                        of the form qdisc, in the place of egress-DEVICE
 //! ```
 
 use crate::{
     devices::{Device, Form, qdisc},
-    layout::{Address, Config, Counters, Path, Prefix, Rate},
+    layout::{Address, Config, Counters, Difference, Path, Prefix, Rate},
 };
 use hostctl::{
     failure::{Failure, Outcome, While},
@@ -42,6 +42,8 @@ const QDISC_NAME: usize = 5 * size_of::<usize>();
 const QDISC_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/qdisc.bpf.o"));
 /// Maps that are pinned.
 const MAPS: [&str; 5] = ["paths", "prefixes", "config", "counters", "bounds"];
+/// Programs that user space calls.
+const CALLED: [&str; 2] = ["set_rate", "set_difference"];
 /// What libbpf's header says of `enum bpf_attach_type`.
 const SIDES: [(&str, &str, u32); 2] =
     [("ingress", "report", libbpf_sys::BPF_TCX_INGRESS), ("egress", "depart", libbpf_sys::BPF_TCX_EGRESS)];
@@ -124,9 +126,11 @@ impl Loaded {
                 attach(&object, program, kind, device, &folder.join(format!("{side}-{}", device.name)))?;
             }
         }
-        let rate = object.progs_mut().find(|program| program.name() == "set_rate");
-        let mut rate = rate.ok_or_else(|| Failure::failed(format!("{doing}: set_rate is missing")))?;
-        rate.pin(folder.join("set_rate")).during("cannot pin set_rate")?;
+        for name in CALLED {
+            let called = object.progs_mut().find(|program| program.name() == name);
+            let mut called = called.ok_or_else(|| Failure::failed(format!("{doing}: {name} is missing")))?;
+            called.pin(folder.join(name)).during(format!("cannot pin {name}"))?;
+        }
         Ok(Self { folder })
     }
 
@@ -241,9 +245,19 @@ impl Loaded {
 
     /// Tells a path the rate of its peer's clock.
     pub fn set_rate(&self, rate: &Rate) -> Outcome {
-        let doing = "cannot tell the rate of a clock";
-        let program = libbpf_rs::Program::fd_from_pinned_path(self.folder.join("set_rate")).during(doing)?;
-        let mut context = rate.bytes().to_vec();
+        self.tell("set_rate", rate.bytes())
+    }
+
+    /// Tells a path by how much its peer's clock is ahead.
+    pub fn set_difference(&self, difference: &Difference) -> Outcome {
+        self.tell("set_difference", difference.bytes())
+    }
+
+    /// Runs a program that user space calls.
+    fn tell(&self, program: &str, what: &[u8]) -> Outcome {
+        let doing = format!("cannot run {program}");
+        let program = libbpf_rs::Program::fd_from_pinned_path(self.folder.join(program)).during(&doing)?;
+        let mut context = what.to_vec();
         let mut options = libbpf_sys::bpf_test_run_opts {
             sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
             ctx_in: context.as_mut_ptr().cast(),

@@ -104,10 +104,14 @@ pub struct Path {
     pub since: u64,
     pub least: i64,
     pub estimated: u64,
+    pub told: u64,
+    pub ahead: i64,
+    pub nearest: i64,
+    pub refused: u64,
+    pub error: u32,
     pub anchor: u32,
     pub rate: i32,
     pub drift: u32,
-    pub reserved: u32,
     pub window: Window,
     pub opened: u64,
     pub last: u64,
@@ -121,7 +125,7 @@ pub struct Path {
     pub delay: u32,
     pub round_trip: u32,
     pub threshold: u32,
-    pub reserved_2: u32,
+    pub reserved: u32,
 }
 
 // SAFETY: numbers, with reserved ones where the compiler of C leaves a gap, which the kernel zeroes.
@@ -165,6 +169,49 @@ pub struct Rate {
 
 // SAFETY: sixteen octets before two numbers of 32 bits: nothing to pad.
 unsafe impl Plain for Rate {}
+
+/// `struct bpf_onramp_difference`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the header has them")]
+pub struct Difference {
+    pub address: Address,
+    pub ahead: i64,
+    pub error: u32,
+    pub reserved: u32,
+}
+
+// SAFETY: sixteen octets, a number of 64 bits, two of 32: nothing to pad.
+unsafe impl Plain for Difference {}
+
+/// `ONRAMP_KNOWN`, ns.
+const KNOWN: u64 = 5_000_000_000;
+
+impl Path {
+    /// Whether delays are counted by clocks that are known.
+    pub fn is_known(&self) -> bool {
+        self.told > 0 && self.why_relative().is_none()
+    }
+
+    /// Why they are not, if hosts have compared them; `None` if that is not so.
+    pub fn why_relative(&self) -> Option<String> {
+        if self.refused > self.reported {
+            return Some("stamps contradict what the hosts say of their clocks".into());
+        }
+        let us = |ns: u32| f64::from(ns) / 1e3;
+        match (self.told, self.error) {
+            (0, _) => None,
+            (told, _) if self.reported > told + KNOWN => Some("nothing is said of the clocks any more".into()),
+            (_, u32::MAX) => Some("the peer does not know by how much its clock may be wrong".into()),
+            (_, error) if error > self.threshold / 4 => Some(format!(
+                "the clocks may differ by {} us more, allowed is a quarter of the threshold, {} us",
+                us(error),
+                us(self.threshold / 4)
+            )),
+            _ => None,
+        }
+    }
+}
 
 /// Names of the numbers of `struct bpf_onramp_counters`, in its order.
 pub const COUNTERS: [&str; 11] = [

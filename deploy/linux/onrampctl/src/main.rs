@@ -6,6 +6,7 @@ mod clocks;
 mod configuration;
 mod devices;
 mod enable;
+mod exchange;
 mod layout;
 mod load;
 mod metrics;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         Command::Status(arguments) => ("status", status::status(&arguments)),
         Command::Top(arguments) => ("top", top::top(&arguments)),
         Command::Rollback => ("rollback", rollback::rollback()),
-        Command::Watch => ("watch", watch::watch()),
+        Command::Watch(arguments) => ("watch", watch::watch(&arguments)),
         Command::Metrics(arguments) => ("metrics", metrics::metrics(&arguments)),
     };
     failure::end("onrampctl", name, outcome)

@@ -5,7 +5,7 @@ use crate::{
     bpf::{self, Loaded},
     configuration,
     devices::Device,
-    layout::Counters,
+    layout::{Address, Counters, Path},
     stamps::OnRamp,
 };
 use hostctl::{
@@ -69,9 +69,11 @@ pub fn gather() -> Outcome<Status> {
         status.form = clap::ValueEnum::to_possible_value(&loaded.form()).map(|form| form.get_name().to_owned());
         status.config = configuration::describe(&loaded.config()?).into_iter().collect();
         status.holds = loaded.prefixes()?.iter().map(|prefix| prefix.describe()).collect();
-        status.paths = loaded.map("paths").map(|map| libbpf_rs::MapCore::keys(&map).count())?;
+        let paths = loaded.paths()?;
+        status.paths = paths.len();
         status.counters = loaded.counters()?;
         status.advice.extend(advice(&status.counters));
+        status.advice.extend(clocks(&paths));
     }
     Ok(status)
 }
@@ -87,6 +89,15 @@ pub fn stamps() -> Option<String> {
         ),
         _ => None,
     }
+}
+
+/// Of which paths clocks were compared in vain.
+pub fn clocks<'a>(paths: impl IntoIterator<Item = &'a (Address, Path)>) -> Option<String> {
+    let mut why = paths.into_iter().filter_map(|(address, path)| Some((address, path.why_relative()?)));
+    let (address, first) = why.next()?;
+    let others = why.count();
+    let others = if others == 0 { String::new() } else { format!(", and {others} more") };
+    Some(format!("{}{others}: {first}: delays are counted from the least one", address.ip()))
 }
 
 /// What counters say.

@@ -33,6 +33,8 @@ struct Row {
     round_trip_us: f64,
     /// Of the peer's clock, beyond ours; `None` before it is estimated.
     clock_ppm: Option<f64>,
+    /// By how much the clocks may differ more than hosts have found by comparing them, us; `None` if delays are counted from the least one.
+    clock_error_us: Option<f64>,
     /// Nothing is held, as something took packets past fq.
     stands_down: bool,
 }
@@ -51,15 +53,20 @@ impl Row {
             threshold_us: us(now.threshold),
             round_trip_us: us(now.round_trip),
             clock_ppm: (now.drift > 0).then(|| f64::from(now.rate) / 1_073.741_824),
+            clock_error_us: now.is_known().then(|| us(now.error)),
             stands_down: now.stand_down > now.last,
         }
     }
 
     fn line(&self) -> String {
-        let clock = self.clock_ppm.map_or_else(|| "-".into(), |ppm| format!("{ppm:.1}"));
+        let clock = match (self.clock_error_us, self.clock_ppm) {
+            (Some(error), _) => format!("±{error:.1} us"),
+            (None, Some(ppm)) => format!("{ppm:.1} ppm"),
+            (None, None) => "-".into(),
+        };
         let note = if self.stands_down { " stands down" } else { "" };
         format!(
-            "{:<24} {:>8} {:>8} {:>8.1} {:>9.1} {:>9.1} {:>8.1} {:>6}{note}",
+            "{:<24} {:>8} {:>8} {:>8.1} {:>9.1} {:>9.1} {:>8.1} {:>10}{note}",
             self.address,
             self.packets,
             self.held,
@@ -72,7 +79,7 @@ impl Row {
     }
 }
 
-const HEADER: [&str; 8] = ["address", "packets", "held", "hold us", "delay us", "thresh us", "RTT us", "ppm"];
+const HEADER: [&str; 8] = ["address", "packets", "held", "hold us", "delay us", "thresh us", "RTT us", "clock"];
 
 fn paths(loaded: &Loaded) -> Outcome<BTreeMap<Address, Path>> {
     Ok(loaded.paths()?.into_iter().collect())
@@ -95,10 +102,11 @@ pub fn top(arguments: &arguments::Top) -> Outcome {
                 say!("{}", serde_json::to_string(row).during("cannot write")?);
             }
         } else {
-            let [address, packets, held, hold, delay, threshold, trip, ppm] = HEADER;
+            let [address, packets, held, hold, delay, threshold, trip, clock] = HEADER;
             let clear = if io::stdout().is_terminal() && !arguments.once { "\x1b[H\x1b[2J" } else { "" };
-            let header =
-                format!("{address:<24} {packets:>8} {held:>8} {hold:>8} {delay:>9} {threshold:>9} {trip:>8} {ppm:>6}");
+            let header = format!(
+                "{address:<24} {packets:>8} {held:>8} {hold:>8} {delay:>9} {threshold:>9} {trip:>8} {clock:>10}"
+            );
             let lines: Vec<String> = rows.iter().map(Row::line).collect();
             output::print("onrampctl", format_args!("{clear}{header}\n{}\n", lines.join("\n")));
         }

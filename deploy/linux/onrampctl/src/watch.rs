@@ -1,19 +1,27 @@
-//! `onrampctl watch`: routes stay as they were enabled, devices keep fq, and clocks are estimated.
+//! `onrampctl watch`: routes stay as they were enabled, devices keep fq, and clocks are estimated, or compared with those of peers.
 
 use crate::{
+    arguments::Following,
     bpf::Loaded,
     clocks::{self, Clocks},
     devices::Device,
+    exchange::{Exchange, Key},
     stamps::OnRamp,
 };
-use hostctl::{complain, failure::Outcome, watch};
+use hostctl::{complain, failure::Outcome, view, watch};
 use std::{thread, time::Duration};
 
 /// Between two looks at devices, of which each gives the estimator as long.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Watches until it is ended.
-pub fn watch() -> Outcome {
+pub fn watch(arguments: &Following) -> Outcome {
+    if let (Some(source), Some(key)) = (arguments.clock, &arguments.key) {
+        let key = Key::read(key)?;
+        view::root()?;
+        let exchange = Exchange::new(source, key, arguments.port)?;
+        thread::spawn(|| exchange.run());
+    }
     // It ends with the process; what it does not do is done without it, by wider bounds.
     thread::spawn(|| {
         let (mut clocks, mut complaint) = (Clocks::default(), None);
