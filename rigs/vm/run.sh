@@ -3,21 +3,23 @@
 # a queue that marks. The exit code is the verdict; what was counted stays below target/rigs/vm.
 # --congestion plays the same with a law of the kernel's own: what fails then too is the rig's fault.
 # --onramp: On-Ramp from its attachment to the way back, under CUBIC; not on 6.1, which has no stamps in microseconds. --long:
-# detached and killed 50 times under way, not 3; --limits: what it is not made for; --cost: what its programs execute, by a clock that counts instructions.
-# usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --limits | --cost] [--form edt|qdisc]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]
+# detached and killed 50 times under way, not 3; --limits: what it is not made for; --cost: what its programs execute, by a clock that counts instructions; --record FILE: what one path
+# was told and decided, into FILE (deploy/core/test/onramp-kernel.txt is one).
+# usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --limits | --cost | --record FILE] [--form edt|qdisc]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=rigs/vm/vm.sh
 . rigs/vm/vm.sh
 
 usage() {
-    echo "run.sh: $1; usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --limits | --cost] [--form edt|qdisc]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]" >&2
+    echo "run.sh: $1; usage: rigs/vm/run.sh [--faults [NAME,...] | --onramp [--long | --limits | --cost | --record FILE] [--form edt|qdisc]] [--kernel 6.1|6.12|7.2|newest] [--congestion marimo|dctcp]" >&2
     exit 2
 }
 
 # One processor keeps packets in order, so that what is counted can be compared; the faults want two.
 case=smoke series=6.1 seconds=600 processors=1
 machine_arguments=()
+record=
 export CONGESTION=marimo FAULTS= TIMES=3 FORM=edt
 while [ $# -gt 0 ]; do
     case $1 in
@@ -42,6 +44,10 @@ while [ $# -gt 0 ]; do
         elif [ "${2:-}" = --cost ]; then
             case=cost processors=1 machine_arguments=("${counting[@]}")
             shift
+        elif [ "${2:-}" = --record ]; then
+            [ $# -ge 3 ] || usage "--record needs a file"
+            case=record record=$3
+            shift 2
         fi
         ;;
     --form)
@@ -65,8 +71,9 @@ while [ $# -gt 0 ]; do
 done
 case $series in 6.1 | 6.12 | 7.2 | newest) ;; *) usage "no kernel series '$series'" ;; esac
 if [ "$FORM-$series" = qdisc-6.1 ]; then series=newest; fi
-case $case-$series in onramp-6.1 | limits-6.1 | cost-6.1) series=6.12 ;; esac
+case $case-$series in onramp-6.1 | limits-6.1 | cost-6.1 | record-6.1) series=6.12 ;; esac
 case $FORM in edt | qdisc) ;; *) usage "no form '$FORM'" ;; esac
+if [ "$case-$FORM" = record-qdisc ]; then usage "--record is of the form edt"; fi
 case $CONGESTION in marimo | dctcp | cubic) ;; *) usage "no congestion control '$CONGESTION'" ;; esac
 
 tools
@@ -81,6 +88,7 @@ version=$(cat "$kernel/version")
 traffic
 case $case-$CONGESTION in
 onramp-* | limits-* | cost-*) tool onrampctl --bin onrampctl ;;
+record-*) ONRAMP_RECORD=1 tool onrampctl --bin onrampctl ;;
 *-marimo)
     module "$kernel"
     if [ $case = smoke ]; then
@@ -100,3 +108,4 @@ read -r passed failed <"$out/verdict"
 echo "$rig: $case on $version: $passed checks passed, $failed failed; booted in $(cat "$out/booted") s, the machine ran" \
     "$((SECONDS - at)) s of $((SECONDS - started)) s"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+[ -z "$record" ] || "$rig/record.py" "$version" "$out/recorded" "$record"

@@ -5,11 +5,14 @@ mod compile;
 
 fn main() {
     println!("cargo:rerun-if-env-changed=INCAST_TREE");
+    println!("cargo:rerun-if-env-changed=ONRAMP_RECORD");
     let shared = ["../onramp/bpf_onramp.h", "../onramp/common.h", "../onramp/kernel.h", "../bpf.h", "../onramp_tcp.h"];
+    // For a rig that records what it decides; what is shipped is built without it.
+    let record = std::env::var_os("ONRAMP_RECORD").is_some();
     compile::compile(
-        "../onramp/onramp.bpf.c",
+        if record { "../onramp/record.bpf.c" } else { "../onramp/onramp.bpf.c" },
         &["../onramp"],
-        &[&shared[..], &["../../core/onramp.h"]].concat(),
+        &[&shared[..], &["../../core/onramp.h", "../onramp/onramp.bpf.c"]].concat(),
         "onramp.bpf.o",
         None,
     );
