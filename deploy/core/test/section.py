@@ -26,7 +26,7 @@ for name in (f".rel{wanted}", f".rela{wanted}"):
     if name in sections:
         sys.exit(f"{path}: {wanted} needs something from outside of it ({name})")
 code = sections[wanted]
-print(f"static const u64 program[] = {{ /* {len(code) // 8} instructions */")
+print(f"static u64 program[] = {{ /* {len(code) // 8} instructions */")
 for at in range(0, len(code), 32):
     print("\t" + " ".join(f"{number:#018x}," for number in struct.unpack_from(f"<{len(code[at:at + 32]) // 8}Q", code, at)))
 print("};")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests of what Linux needs around Marimo and On-Ramp: marimo_tcp.h alone (golden vectors of an independent oracle on every
-# machine at hand, nothing called from outside, small enough for BPF), onramp_tcp.h (by hand and at random),
-# then the module in user space, what tests must notice, and the kernel's style. The oracle makes the vectors here; what
+# machine at hand, nothing called from outside, small enough for BPF), onramp_tcp.h (by hand, at random, and a recording of a
+# kernel, here and in the kernel that runs), then the module in user space, what tests must notice, and the kernel's style. The oracle makes the vectors here; what
 # is committed is a sample, and the hash of the whole. A lane whose tools are missing is skipped with one line; under
 # CI=true that is a failure.
 # usage: run.sh [OUT]
@@ -31,6 +31,7 @@ want patch patch "the sabotage of tcp_marimo"
 strict=(-std=c99 -Wall -Wextra -Werror -ffreestanding -O2)
 program=$here/marimo_tcp.c
 sample=$here/marimo_tcp.txt
+recording=$root/deploy/core/test/onramp-kernel.txt
 
 # One object with every function of the header: what it leaves undefined are calls that the compiler made up.
 cat >"$out/all.c" <<'C'
@@ -115,6 +116,39 @@ if ! grep -q "^MODULE_VERSION(\"$version\");" deploy/linux/tcp_marimo/tcp_marimo
     status=1
 fi
 
+# replays WHERE PROGRAM: the recording; a wrong outcome of either kind of call must be noticed.
+replays() {
+    local kind
+    printf 'deploy/linux: onramp_tcp: %s: ' "$1"
+    "$2" <"$recording" || status=1
+    for kind in a d; do
+        if sed "0,/^$kind .* [1-9][0-9]*\$/s/^\($kind .*\)\$/\11/" "$recording" | "$2" >/dev/null; then
+            echo "deploy/linux: onramp_tcp: $1: a wrong outcome of kind $kind was not noticed"
+            status=1
+        fi
+    done
+}
+
+# What a kernel's On-Ramp was told and decided, through onramp_tcp.h here and in the kernel that runs.
+recorded() {
+    local bare=(-fno-stack-protector -nostdlib -static) name=onramp_replay
+    if [ "$(uname -m)" != x86_64 ]; then
+        skip "onramp_tcp: the recording" "this machine is $(uname -m), the program's system calls are x86-64's"
+        return
+    fi
+    "$cc" "${strict[@]}" "${bare[@]}" deploy/linux/test/$name.c -o "$out/$name-host"
+    replays x86-64 "$out/$name-host"
+    if ! has clang || ! has python3 || [ "$(id -u)" != 0 ]; then
+        skip "onramp_tcp: the recording in this kernel" "needs clang, python3 and root"
+        return
+    fi
+    clang -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror -ffreestanding -O2 -c deploy/linux/test/$name.bpf.c \
+        -o "$out/$name-program.o"
+    python3 deploy/core/test/section.py "$out/$name-program.o" syscall >"$out/$name-program.h"
+    "$cc" "${strict[@]}" "${bare[@]}" -DIN_KERNEL="\"$name-program.h\"" -I"$out" deploy/linux/test/$name.c -o "$out/$name-kernel"
+    replays "in kernel $(uname -r)" "$out/$name-kernel"
+}
+
 cc=${CC:-cc}
 if has "$cc"; then
     "$cc" "${strict[@]}" -I. -c "$out/all.c" -o "$out/all-host.o" -fno-stack-protector
@@ -169,6 +203,7 @@ if has "$cc"; then
     "$cc" -std=c99 -O2 -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover deploy/linux/test/onramp_tcp.c \
         -o "$out/onramp_tcp"
     "$out/onramp_tcp" || status=1
+    recorded
     deploy/linux/tcp_marimo/test/unit.sh "$out/unit" || status=1
     deploy/linux/tcp_marimo/test/sabotage.sh "$out/sabotage" || status=1
 else

@@ -18,7 +18,7 @@ check "the receiver stamps in microseconds" ctl r enable default --stamps-only
 check "and then the senders, which hold" on_senders enables
 play few 10000
 intact
-play incast 2000000
+play incast 4000000
 intact
 check "packets were held" [ "$(counter held)" -gt 20 ]
 check "all of them until they were to leave" [ "$(counter not_kept)" = 0 ]

@@ -18,6 +18,8 @@
 mod decision;
 mod ffi;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod vectors;
