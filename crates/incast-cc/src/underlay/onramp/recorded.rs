@@ -125,7 +125,7 @@ fn replay(recording: &str) -> Result<Replayed, String> {
 #[test]
 fn recorded_acknowledgements_pause_until_the_same_time() {
     let replayed = replay(RECORDED).unwrap_or_else(|error| panic!("{error}"));
-    assert!(replayed.departures >= 1000 && replayed.reports >= 1000, "{replayed:?}");
+    assert!(replayed.departures >= 500 && replayed.reports >= 1000, "{replayed:?}");
     assert!(replayed.held >= 100 && replayed.pauses >= 100, "{replayed:?}");
 }
 
