@@ -153,6 +153,19 @@ fn links_of_the_book_stay_in_it() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Where this tree is published.
+const PUBLISHED: [&str; 2] =
+    ["https://github.com/incast/incast/blob/main/", "https://raw.githubusercontent.com/incast/incast/main/"];
+
+/// An index of Python packages shows README alone.
+#[test]
+fn links_of_readme_lead_out_of_it() {
+    let text = page("README.md");
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let wrong: Vec<&str> = links.filter(|link| !link.starts_with("https://")).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn links_in_pages_lead_somewhere() {
     let mut wrong = Vec::new();
@@ -160,10 +173,15 @@ fn links_in_pages_lead_somewhere() {
         let text = fs::read_to_string(path).expect("a page");
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let (file, id) = link.split_once('#').unwrap_or((link, ""));
-            if file.contains("://") || link.contains(char::is_whitespace) {
+            let of_tree = PUBLISHED.iter().find_map(|at| file.strip_prefix(at));
+            if link.contains(char::is_whitespace) || (of_tree.is_none() && file.contains("://")) {
                 continue;
             }
-            let to = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
+            let to = match of_tree {
+                Some(file) => repository().join(file),
+                None if file.is_empty() => path.clone(),
+                None => path.with_file_name(file),
+            };
             let found = match fs::read_to_string(&to) {
                 Ok(target) => id.is_empty() || has_anchor(&target, id),
                 Err(_) => to.exists() && id.is_empty(),
