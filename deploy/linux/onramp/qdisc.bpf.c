@@ -13,7 +13,11 @@
 #include "qdisc.h"
 
 #define PACKET_OF struct sk_buff
-#define READ(skb, at, to, size) bpf_probe_read_kernel(to, size, (skb)->data + (at))
+/* Of the linear part, in which TCP makes its headers. */
+#define READ(skb, at, to, size)                                               \
+	((skb)->len - (skb)->data_len < (at) + (size) ?                        \
+		 -1 :                                                          \
+		 bpf_probe_read_kernel(to, size, (skb)->data + (at)))
 #include "common.h"
 
 /* As many packets as fq keeps. */
@@ -184,6 +188,8 @@ int enqueue(u64 *context)
 		turn = NEW(struct turn);
 		if (!turn) {
 			DROP(p);
+			if (!is_none(&to))
+				bpf_map_delete_elem(&queues, &to);
 			goto drop;
 		}
 		turn->address = to;

@@ -67,6 +67,7 @@ struct sk_buff {
 	struct sock *sk;
 	char cb[48];
 	u32 len;
+	u32 data_len;
 	u32 priority;
 	u16 protocol;
 	u8 *data;

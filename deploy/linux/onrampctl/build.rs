@@ -5,12 +5,12 @@ mod compile;
 
 fn main() {
     println!("cargo:rerun-if-env-changed=INCAST_TREE");
-    println!("cargo:rerun-if-env-changed=ONRAMP_RECORD");
+    println!("cargo:rerun-if-env-changed=ONRAMP_PROGRAM");
     let shared = ["../onramp/bpf_onramp.h", "../onramp/common.h", "../onramp/kernel.h", "../bpf.h", "../onramp_tcp.h"];
-    // For a rig that records what it decides; what is shipped is built without it.
-    let record = std::env::var_os("ONRAMP_RECORD").is_some();
+    // What a rig has instead (record, skew); what is shipped is built without.
+    let program = std::env::var("ONRAMP_PROGRAM").unwrap_or_else(|_| "onramp".into());
     compile::compile(
-        if record { "../onramp/record.bpf.c" } else { "../onramp/onramp.bpf.c" },
+        &format!("../onramp/{program}.bpf.c"),
         &["../onramp"],
         &[&shared[..], &["../../core/onramp.h", "../onramp/onramp.bpf.c"]].concat(),
         "onramp.bpf.o",
