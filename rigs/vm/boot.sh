@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Boots a Debian 13 with systemd in QEMU's software emulation, with the newest kernel that its backports have, twice for each
 # form: Marimo's BPF form by marimoctl's package and units, its module by a line in sysctl.d, and On-Ramp by onrampctl's
-# package and units. What docs/rollout.md and docs/deploy.md tell operators to type is read from there and run as printed.
+# package and units. What docs/rollout.md, docs/deploy.md and onrampctl's page tell operators to type is read from there and
+# run as printed; the rollout of onrampctl's page must leave the machine as it was.
 # usage: rigs/vm/boot.sh [bpf] [module] [onramp]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -35,7 +36,7 @@ version=$(cat "$kernel/version")
 module "$kernel"
 package=$(deploy/linux/hostctl/package.sh marimoctl)
 onramp=$(deploy/linux/hostctl/package.sh onrampctl)
-base=$(rigs/debian/root.sh --newest boot systemd-sysv udev ifupdown iproute2 kmod procps netcat-openbsd libelf1t64 zlib1g frr)
+base=$(rigs/debian/root.sh --newest boot systemd-sysv udev ifupdown iproute2 kmod procps netcat-openbsd libelf1t64 zlib1g frr bpftool dbus)
 
 # quoted PAGE REGEXP: what it has between back quotes in the rows of tables, as far as that matches.
 quoted() { sed -n '/^|/p' "$1" | grep -oE '`[^`]+`' | tr -d '`' | grep -E "$2"; }
@@ -45,6 +46,15 @@ prose() { sed '/^```/,/^```$/d' "$1" | tr '\n' ' ' | grep -oE '`[^`]+`' | tr -d 
 blocks() { awk '/^```sh/ { on = 1; next } /^```/ { on = 0 } on' "$1"; }
 # stages PAGE: the commands of the table of stages, each followed by the one that takes it back.
 stages() { awk -F '`' '/^\| [0-9]\. / && $2 ~ /^marimoctl enable/ { print $2; print $4 }' "$1"; }
+
+# rollout PAGE: of its blocks of sh that begin with who types them, each command: the line of the page, who, the command.
+rollout() {
+    awk '/^```sh/ { on = 1; who = ""; next } /^```/ { on = 0 }
+        on && !who { who = $2; if ($0 !~ /^# (sender|receiver|both)$/) on = 0; next }
+        on { print NR, who, $0 }' "$1"
+}
+# wanted PAGE: the metrics of its table that have a value to go on with, as they are printed then.
+wanted() { awk -F ' *[|] *' '/^\| `onramp_/ && $3 ~ /^[0-9]+$/ { gsub("`", "", $2); print $2, $3 }' "$1"; }
 
 export CONGESTION=marimo FAULTS= TIMES=
 status=0
@@ -60,10 +70,11 @@ for form in "${forms[@]}"; do
     mkdir -p "$root/rig" "$root/tree/deploy/linux/hostctl" "$root/lib/modules/$version/updates"
     cp "$package" "$root/rig/marimoctl.deb"
     cp "$onramp" "$root/rig/onrampctl.deb"
-    printf '#!/bin/sh\necho ../rig/marimoctl.deb\n' >"$root/tree/deploy/linux/hostctl/package.sh"
+    # shellcheck disable=SC2016 # for that shell
+    printf '#!/bin/sh\necho "../rig/$1.deb"\n' >"$root/tree/deploy/linux/hostctl/package.sh"
     printf '#!/bin/sh\nexec "$@"\n' >"$root/usr/local/bin/sudo"
     chmod 755 "$root/tree/deploy/linux/hostctl/package.sh" "$root/usr/local/bin/sudo"
-    cp "$rig/guest/lib.sh" "$rig/guest/booted.sh" "$root/rig/"
+    cp "$rig"/guest/{lib,booted,rollout}.sh "$root/rig/"
     echo "$form" >"$root/rig/form"
     blocks docs/rollout.md >"$root/rig/rollout"
     stages docs/rollout.md >"$root/rig/stages"
@@ -80,12 +91,14 @@ for form in "${forms[@]}"; do
     printf '#!/bin/sh\ncp /rig/marimo-f.table f.table\n' >"$root/usr/local/bin/incast"
     chmod 755 "$root/usr/local/bin/incast"
     cp deploy/core/marimo-f.table "$root/rig/"
-    for file in rollout stages deploy marimoctl module prose modprobe ifupdown; do
+    rollout deploy/linux/onrampctl/README.md >"$root/rig/onramp-rollout"
+    wanted deploy/linux/onrampctl/README.md >"$root/rig/onramp-wanted"
+    for file in rollout stages deploy marimoctl module prose modprobe ifupdown onramp-rollout onramp-wanted; do
         [ -s "$root/rig/$file" ] || { echo "boot.sh: no commands in the page ($file)" >&2; exit 1; }
     done
-    # A link for routes, its queue, and what may be loaded.
+    # Links for routes, their queues, and what may be loaded.
     cp "$built/module-$version/tcp_marimo.ko" "$root/lib/modules/$version/updates/"
-    find "$kernel/root/usr/lib/modules/$version" \( -name 'dummy.ko*' -o -name 'sch_fq.ko*' \) -exec cp {} "$root/lib/modules/$version/updates/" \;
+    find "$kernel/root/usr/lib/modules/$version" \( -name 'dummy.ko*' -o -name 'veth.ko*' -o -name 'sch_fq.ko*' -o -name 'sch_tbf.ko*' \) -exec cp {} "$root/lib/modules/$version/updates/" \;
     cp "$kernel/root/usr/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"
     depmod -b "$root" "$version"
     cp "$rig"/guest/systemd/* "$root/etc/systemd/system/"

@@ -44,6 +44,7 @@ no_route_stamps() { ! ip route show | grep -q tcp_usec_ts; }
 
 case $form$stage in
 onramp1)
+    . /rig/rollout.sh
     check "the package" apt-get install -qq -y /rig/onrampctl.deb
     check "enables nothing" [ "$(systemctl is-enabled onramp.service)" = disabled ]
     all_routes >/tmp/routes

@@ -19,9 +19,9 @@ check() {
         failed=$((failed + 1))
         _line="FAILED  $_what ($*)"
     fi
-    echo "$_line"
-    echo "$_line" >>/out/checks
-    echo "$_line" >/dev/ttyS0
+    printf '%s\n' "$_line"
+    printf '%s\n' "$_line" >>/out/checks
+    printf '%s\n' "$_line" >/dev/ttyS0
 }
 
 # note WHAT: a number or a fact that is shown and not judged.
