@@ -34,7 +34,8 @@ network_of_page() {
     networkctl reload
 }
 listens() {
-    at_receiver nc -l -k -d 22 >/dev/null 2>&1 &
+    # Not by the function: its number would be that of a shell around it.
+    nsenter --net=/proc/$$/fd/9 nc -l -k -d 22 >/dev/null 2>&1 &
     listener=$!
 }
 sends() { head -c 3000000 /dev/zero | timeout 60 nc -N "$1" 22; }
@@ -68,7 +69,12 @@ state() {
     bpftool net show
 }
 same_state() { state >/out/state-after && cmp -s /out/state-before /out/state-after; }
-follow() { (cd /tree && if [ "$1" = receiver ]; then at_receiver sh -c "$2"; else sh -c "$2"; fi) </dev/null >/out/said 2>&1; }
+# follow WHO COMMAND: types it; what it said is shown if it fails.
+follow() {
+    (cd /tree && if [ "$1" = receiver ]; then at_receiver sh -c "$2"; else sh -c "$2"; fi) </dev/null >/out/said 2>&1 && return
+    note "$(tail -n 3 /out/said)"
+    return 1
+}
 
 network_of_page
 listens
