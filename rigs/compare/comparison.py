@@ -8,6 +8,7 @@ import pathlib
 import tomllib
 
 from errors import Contradiction
+from fairness import fairness
 from marimo_parameters import marimo
 from plan import plan
 from pairs import pairs
@@ -45,7 +46,7 @@ def compare(scenario, arguments):
             add(points, run, theirs)
     errors += different_modules(name, rows_out)
     lines = table(list(points.values()))
-    brought = pairs(list(points.values()))
+    brought = pairs(list(points.values())) or fairness(list(points.values()))
     note = summary_line(name, rows_out, rig)
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.json").write_text(json.dumps(rows_out, indent=1) + "\n")

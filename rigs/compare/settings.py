@@ -65,6 +65,7 @@ def rig_settings(run, rows):
         "offloads": False,
         "trace": False,
         "onramp": onramp(run, rows),
+        "clocks": clocks(run, rows),
         "queue_sample_us": queue_sample_us(scenario),
         "sysctls": {
             # Windows of receivers must not be what limits a flow.
@@ -77,6 +78,19 @@ def rig_settings(run, rows):
         "route": {"rto_min_us": rto_min // 10**6, "initcwnd": initial_window(run, mtu), "quickack": host["ack_every"] == 1},
     }
     return settings
+
+
+def clocks(run, rows):
+    """By how much each sender finds h0's clock ahead at the start (ns), and faster (parts in 10^9), as the simulator has drawn it;
+    None where no clock is read, or none is wrong."""
+    drawn = run.get("clocks")
+    if not drawn or not onramp(run, rows):
+        return None
+    found = {}
+    for row in rows:
+        own, peer = drawn[int(row["src"].removeprefix("h"))], drawn[0]
+        found[row["src"]] = [round((peer["offset_ps"] - own["offset_ps"]) / 1000), round((peer["drift_ppm"] - own["drift_ppm"]) * 1000)]
+    return found
 
 
 def queue_sample_us(scenario):

@@ -52,6 +52,14 @@ class Settings(unittest.TestCase):
         with self.assertRaisesRegex(BadInput, "different underlays"):
             settings.rig_settings(run_of(scheme=[split]), [row(0), row(1, name="second")])
 
+    def test_clocks_are_those_that_were_drawn(self):
+        drawn = [{"offset_ps": 5_000, "drift_ppm": 1.5}, {"offset_ps": -2_000, "drift_ppm": -0.5}]
+        run = {**run_of(scheme=[scheme("dctcp", underlay=UNDERLAY)]), "clocks": drawn}
+        # Of the sender h1: the receiver's clock is ahead, and faster.
+        self.assertEqual(settings.rig_settings(run, [row(0)])["clocks"], {"h1": [7, 2_000]})
+        self.assertIsNone(settings.rig_settings({**run_of(), "clocks": drawn}, [row(0)])["clocks"])
+        self.assertIsNone(settings.rig_settings({**run, "clocks": []}, [row(0)])["clocks"])
+
     def test_where_each_packet_is_answered_no_answer_waits(self):
         run = run_of(host__ack_every=1, host__quick_acks=0, host__echo="counts", host__ack_delay="40us")
         self.assertIs(settings.rig_settings(run, [row(0)])["route"]["quickack"], True)
@@ -71,7 +79,7 @@ class Settings(unittest.TestCase):
             ({"host__handshake": False}, [row(0)], "host.handshake"),
             ({"host__rto_min": "1500us", "host__max_ack_delay": "1500us"}, [row(0)], "host.rto_min"),
             ({"host__frames": None}, [row(0)], "host.frames.header: found nothing"),
-            ({"host__clock": {"offset": "1us", "drift_ppm": 0, "noise": "0ps"}}, [row(0)], "host.clock.offset"),
+            ({"host__clock": {"offset": "1us", "drift_ppm": 0, "noise": "1us"}}, [row(0)], "host.clock.noise"),
             ({"host__path_penalty": True}, [row(0)], "host.path_penalty: found true; a rig has nothing of the kind"),
             ({"switch__not_ect": "drop"}, [row(0)], "switch.not_ect: found drop; a rig has pass"),
             ({"switch__priorities": 2}, [row(0)], "switch.priorities"),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the guest does: the files of its /in."""
 
+import struct
+
 from network import commands, network, receivers_of, sysctl
 from outcome import UNFINISHED
 from plan import address
@@ -31,6 +33,9 @@ def scripts(settings, plan, rows, with_module):
     ]
     texts = {key: "\n".join(lines) + "\n" for key, lines in files.items()}
     texts["plan.csv"] = plan
+    if settings["clocks"]:
+        # By which rigs/vm/play.sh knows what to build.
+        texts["clocks"] = ""
     return texts
 
 
@@ -64,8 +69,20 @@ def hold(settings, rows):
     for host in senders_of(rows):
         if settings["form"] == "qdisc":
             lines.append(f"/bin/tc -n h{host} qdisc del dev eth0 root")
-        lines += [f"{onrampctl(host)} load --form {settings['form']} {given} eth0", f"{onrampctl(host)} enable {peers} {ROUTE}"]
+        lines.append(f"{onrampctl(host)} load --form {settings['form']} {given} eth0")
+        lines += skew(*(settings["clocks"] or {}).get(f"h{host}", []))
+        lines.append(f"{onrampctl(host)} enable {peers} {ROUTE}")
     return lines
+
+
+def skew(*wrong):
+    """What the host that was loaded last finds wrong of its peer's clock: deploy/linux/onramp/skew.bpf.c."""
+    if not wrong:
+        return []
+    offset, billionths = wrong
+    octets = struct.pack("<qq", offset, round(billionths * 2**30 / 10**9)).hex(" ")
+    return ["skew=$(/bin/bpftool map show | sed -n 's/^\\([0-9]*\\): .* name \\.data\\.skew .*/\\1/p' | tail -n 1)",
+            f"/bin/bpftool map update id $skew key hex 00 00 00 00 value hex {octets}"]
 
 
 def held(rows):

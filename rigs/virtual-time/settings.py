@@ -58,6 +58,13 @@ def words(value):
     return None if sound else "an object of words"
 
 
+def clocks(value):
+    sound = isinstance(value, dict) and all(
+        re.fullmatch(r"h[0-9]+", key) and isinstance(entry, list) and len(entry) == 2 and
+        not any(whole(-(1 << 40), 1 << 40)(number) for number in entry) for key, entry in value.items())
+    return None if sound else "an object of hosts, each with nanoseconds and parts in 10^9"
+
+
 REQUIRED = object()
 
 RED = {
@@ -113,6 +120,7 @@ SETTINGS = {
     "table": (text, None),
     "parameters": (words, {}),
     "onramp": (words, None),
+    "clocks": (clocks, None),
 }
 
 

@@ -48,3 +48,8 @@ class Scripts(unittest.TestCase):
         self.assertEqual([stamps, load, enable, play, status], sorted([stamps, load, enable, play, status]))
         # The third host sends nothing.
         self.assertNotIn("h2 /bin/onrampctl", texts["run.sh"])
+        self.assertNotIn("skew", texts["run.sh"])
+        self.assertNotIn("clocks", texts)
+        wrong = scripts({**settings, "clocks": {"h1": [-1, 1000]}}, plan, rows, False)
+        self.assertIn("key hex 00 00 00 00 value hex ff ff ff ff ff ff ff ff 32 04 00 00 00 00 00 00", wrong["run.sh"])
+        self.assertIn("clocks", wrong)

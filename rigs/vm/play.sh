@@ -17,13 +17,15 @@ tools
 alone
 kernel=$("$rig/kernel.sh" newest)
 traffic
+if [ "$1" != --fingerprint ] && [ -e "$1/clocks" ]; then export ONRAMP_PROGRAM=skew; fi
 tool onrampctl --bin onrampctl
 module "$kernel"
 export CONGESTION= FAULTS= TIMES=
 if [ "$1" = --fingerprint ]; then
     module=$built/module-$(cat "$kernel/version")/tcp_marimo.ko
     cat <(qemu-system-x86_64 --version) "$kernel/version" "$(base "$kernel")" "$built"/{rig-traffic,onrampctl} "$module" \
-        "$rig"/{play,vm}.sh "$rig"/guest/{init,lib.sh,play.sh} | sha256sum | cut -d ' ' -f 1
+        "$rig"/{play,vm}.sh "$rig"/guest/{init,lib.sh,play.sh} \
+        deploy/linux/onramp/skew.bpf.c | sha256sum | cut -d ' ' -f 1
     exit
 fi
 assemble "$kernel" play "$2" "$1"

@@ -88,7 +88,7 @@ version=$(cat "$kernel/version")
 traffic
 case $case-$CONGESTION in
 onramp-* | limits-* | cost-*) tool onrampctl --bin onrampctl ;;
-record-*) ONRAMP_RECORD=1 tool onrampctl --bin onrampctl ;;
+record-*) ONRAMP_PROGRAM=record tool onrampctl --bin onrampctl ;;
 *-marimo)
     module "$kernel"
     if [ $case = smoke ]; then

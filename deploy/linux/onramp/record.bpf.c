@@ -2,7 +2,7 @@
 /*
  * onramp.bpf.c with a log of what one path was told and decided, in the order of
  * its lock. For tests, never shipped: the loader has it instead of onramp.bpf.c
- * if it is built with ONRAMP_RECORD set (../onrampctl/build.rs).
+ * if it is built with ONRAMP_PROGRAM=record (../onrampctl/build.rs).
  */
 #include "kernel.h"
 #include "../onramp_tcp.h"

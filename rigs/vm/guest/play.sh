@@ -1,6 +1,6 @@
 # shellcheck shell=dash
 # A plan, as rigs/virtual-time says it.
-for program in ip tc bridge nstat ethtool; do ln -sf /sbin/$program /bin/$program; done
+for program in ip tc bridge nstat ethtool bpftool; do ln -sf /sbin/$program /bin/$program; done
 mount -t bpf bpf /sys/fs/bpf
 if [ -e /rig/tcp_marimo.ko ]; then cp /rig/tcp_marimo.ko /in/; fi
 /bin/busybox sh -e /in/run.sh >/out/console.txt 2>&1
