@@ -65,7 +65,7 @@ test-hosts:
 hosts:
 	scripts/each.sh \
 	    "rigs/compare/run.sh --rig rigs/virtual-time/rig.py --jobs $$(nproc) --out $(OUT)/hosts scenarios/hosts/{incast,background,mixed}.toml" \
-	    "rigs/compare/run.sh --rig 'rigs/virtual-time/rig.py --emulated' --jobs $$(nproc) --out $(OUT)/hosts scenarios/hosts/onramp.toml" \
+	    "rigs/compare/run.sh --rig 'rigs/virtual-time/rig.py --emulated' --jobs $$(nproc) --out $(OUT)/hosts scenarios/hosts/{onramp,onramp-clocks}.toml" \
 	    "rigs/netns/run.sh --faults" \
 	    "rigs/vm/run.sh --faults" \
 	    "rigs/vm/run.sh --kernel 6.12" \
@@ -76,6 +76,7 @@ hosts:
 	    "rigs/vm/run.sh --onramp --limits --kernel newest" \
 	    "rigs/vm/run.sh --onramp --limits --kernel newest --form qdisc" \
 	    "rigs/vm/run.sh --onramp --cost --kernel newest" \
+	    "rigs/vm/run.sh --onramp --cost --kernel newest --form qdisc" \
 	    "rigs/vm/boot.sh" \
 	    "rigs/vm/instructions.sh" \
 	    "rigs/virtual-time/run.sh --short" \

@@ -3,7 +3,7 @@
 //! Names: `Documentation/networking/ip-sysctl.rst` of the kernel, ip-route(8), tc-fq(8), dcb-pfc(8); parameters of modules:
 //! `net/ipv4/tcp_dctcp.c` and `tcp_cubic.c`.
 
-use super::{Refused, Wanted, Written, number, rounding::power, value};
+use super::{Refused, Wanted, Written, number, onramp, rounding::power, value};
 use incast_cc::{parameters::Raw, registry::LawParameters};
 use incast_sim::{config::ClassConfig, fabric::format::Format, pfc_rules};
 use incast_units::{Bytes, Time};
@@ -49,6 +49,7 @@ pub fn write(wanted: &Wanted) -> Result<Written, Refused> {
     files.extend(modprobe(wanted, class, congestion, &mut notes).map(|text| ("modprobe-incast.conf", text)));
     files.push(("routes.sh", routes(wanted, congestion, &attributes, &mut notes)));
     files.push(("links.sh", links(wanted)));
+    files.extend(onramp::write(wanted, &mut notes).map_err(Refused)?.map(|text| ("onramp.conf", text)));
     remarks(wanted, class, congestion, &mut notes);
     Ok(Written { files, notes })
 }
@@ -75,9 +76,6 @@ fn law(wanted: &Wanted) -> Result<(&ClassConfig, &'static str), Refused> {
         refused.push(format!(
             "by_class: {one} and {other} have different parameters; those of Linux are one for the host"
         ));
-    }
-    if let Some(other) = config.classes.iter().find(|class| class.underlay.info().is_some()) {
-        refused.push(format!("underlay of {}: On-Ramp on hosts is set by onrampctl (docs/onramp.md)", other.name));
     }
     let known = LAWS.iter().find(|law| law.0 == name);
     if known.is_none() {
@@ -316,15 +314,16 @@ fn links(wanted: &Wanted) -> String {
     let mtu = frame.saturating_sub(ETHERNET);
     let _ = writeln!(text, "    # host.mtu = {} B of payload, with IPv4, TCP and its time stamps.", config.host.mtu);
     let _ = writeln!(text, "    ip link set dev \"$device\" mtu {mtu}");
-    text += "    # fq for each queue of the device.\n\
-             \x20   if [ \"$(ls -d \"/sys/class/net/$device/queues/tx-\"* | wc -l)\" -gt 1 ]; then\n\
+    // What it keeps for a socket's own pacing On-Ramp would take for a queue of the network.
+    let is_held = config.classes.iter().any(|class| !class.underlay.is_none());
+    let fq = if is_held { "fq nopacing" } else { "fq" };
+    text += "    # fq for each queue of the device.\n";
+    text += "    if [ \"$(ls -d \"/sys/class/net/$device/queues/tx-\"* | wc -l)\" -gt 1 ]; then\n\
              \x20       tc qdisc replace dev \"$device\" root handle 1: mq\n\
-             \x20       for queue in $(tc qdisc show dev \"$device\" | sed -n 's/.* parent \\(1:[0-9a-f]*\\) .*/\\1/p'); do\n\
-             \x20           tc qdisc replace dev \"$device\" parent \"$queue\" fq\n\
-             \x20       done\n\
-             \x20   else\n\
-             \x20       tc qdisc replace dev \"$device\" root fq\n\
-             \x20   fi\n";
+             \x20       for queue in $(tc qdisc show dev \"$device\" | sed -n 's/.* parent \\(1:[0-9a-f]*\\) .*/\\1/p'); do\n";
+    let _ =
+        writeln!(text, "            tc qdisc replace dev \"$device\" parent \"$queue\" {fq}\n        done\n    else");
+    let _ = writeln!(text, "        tc qdisc replace dev \"$device\" root {fq}\n    fi");
     if pfc_rules(config.into()).is_some() {
         text += "    # Switches pause single priorities, of which the switch's configuration says which; not the whole link.\n\
                  \x20   ethtool -A \"$device\" rx off tx off || echo \"links.sh: $device: no pauses of the whole link to turn off\" >&2\n";

@@ -9,6 +9,7 @@ pub mod eos;
 pub mod linux;
 pub mod mlnx;
 pub mod nxos;
+mod onramp;
 pub mod ports;
 mod queues;
 pub mod rounded;

@@ -3,7 +3,7 @@
 use super::{
     Device, Wanted,
     linux::{Parameter, microseconds, parameters, segments},
-    mlnx, nxos, queues, rounding, trimming,
+    mlnx, nxos, onramp, queues, rounding, trimming,
 };
 use incast_cc::marking::Marking;
 use incast_lab::scenario::toml_value;
@@ -67,10 +67,14 @@ pub fn scenario(mut table: Table, wanted: &Wanted, device: Device) -> Table {
             .collect();
         let own = classes.iter().find(|class| !by_class.contains(&class.name));
         round_law(scheme, own, wanted, device);
+        round_underlay(scheme, device);
         let refined = scheme.get_mut("by_class").and_then(Value::as_table_mut).into_iter().flatten();
         for (name, refined) in refined {
             let class = classes.iter().find(|class| class.name == *name);
-            refined.as_table_mut().into_iter().for_each(|it| round_law(it, class, wanted, device));
+            if let Some(it) = refined.as_table_mut() {
+                round_law(it, class, wanted, device);
+                round_underlay(it, device);
+            }
         }
     }
     table
@@ -97,6 +101,15 @@ fn round_law(table: &mut Table, class: Option<&ClassConfig>, wanted: &Wanted, de
         if found.is_some_and(|found| found.to_bits() == parameter.exact.to_bits()) {
             table.insert(parameter.key.into(), Value::Float(parameter.taken));
         }
+    }
+}
+
+/// What a host has of an underlay whatever the scenario says.
+fn round_underlay(table: &mut Table, device: Device) {
+    let underlay = table.get_mut("underlay").and_then(Value::as_table_mut).filter(|_| device == Device::Linux);
+    let Some(underlay) = underlay else { return };
+    for (key, value) in onramp::OF_THE_HOST {
+        underlay.insert(key.into(), Value::String(value.into()));
     }
 }
 

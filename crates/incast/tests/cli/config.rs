@@ -43,6 +43,56 @@ fn what_cannot_be_expressed_is_refused_and_nothing_is_written() {
     assert!(stderr(&output).contains("devices share a buffer among their ports"), "{}", stderr(&output));
 }
 
+/// `onrampctl` reads the same file in a test of its own.
+#[test]
+fn on_ramp_is_for_onrampctl() {
+    let out = folder("config-onramp");
+    let file = out.join("ours.toml");
+    let held = |underlay: &str| {
+        let scheme =
+            format!("[[scheme]]\nname = \"held\"\nlaw = \"cubic\"\nunderlay = {{ kind = \"onramp\"{underlay} }}\n");
+        fs::write(&file, format!("{FABRIC}{scheme}")).expect("written");
+    };
+    let (host, rounded) = (out.join("host"), out.join("rounded.toml"));
+    let linux = [
+        "config",
+        text(&file),
+        "--for",
+        "linux",
+        "--scheme",
+        "held",
+        "--out",
+        text(&host),
+        "--as-rounded",
+        text(&rounded),
+    ];
+    held(", threshold = \"40us\"");
+    let said = stderr(&incast(&linux));
+    assert!(
+        said.contains("note: underlay: hosts have scope = \"destination\", reports = \"acks\"; simulate that"),
+        "{said}"
+    );
+    let written = fs::read_to_string(host.join("onramp.conf")).expect("a file");
+    assert_eq!(written, include_str!("golden/onramp.conf"));
+    let links = fs::read_to_string(host.join("links.sh")).expect("a script");
+    assert!(links.contains("root fq nopacing\n"), "{links}");
+    let applied = fs::read_to_string(&rounded).expect("a scenario");
+    assert!(applied.contains("scope = \"destination\""), "{applied}");
+
+    held("");
+    let usual = succeed(&["config", text(&file), "--for", "linux", "--scheme", "held"]);
+    assert!(usual.contains("\nthreshold = path\n"), "{usual}");
+    held(", release = \"clocked\", max_hold = \"1s\"");
+    let refused = incast(&["config", text(&file), "--for", "linux", "--scheme", "held"]);
+    assert_eq!(refused.status.code(), Some(2));
+    for expected in [
+        "underlay.release: found clocked, a host has burst or paced",
+        "underlay.max_hold: found 1s, a host holds for at most 100ms",
+    ] {
+        assert!(stderr(&refused).contains(expected), "{}", stderr(&refused));
+    }
+}
+
 #[test]
 fn files_are_kept_and_rounding_is_told() {
     let out = folder("config-files");

@@ -153,6 +153,16 @@ mod tests {
         assert_eq!(describe(&defaults())[0].1, "path");
     }
 
+    /// A test of that command has the same file.
+    #[test]
+    fn what_incast_config_writes_is_read() {
+        let text = include_str!("../../../../crates/incast/tests/cli/golden/onramp.conf");
+        let config = resolve(defaults(), &parse("onramp.conf", text).expect("lines")).expect("values");
+        let set = text.lines().filter(|line| line.contains('=') && !line.starts_with('#')).count();
+        assert_eq!(set, 6, "threshold, max_hold, reference, variant, beta, release");
+        assert!(config.threshold > 0 && config != defaults());
+    }
+
     #[test]
     fn wrong_values_name_their_place_and_what_is_allowed() {
         for (text, wanted) in [
