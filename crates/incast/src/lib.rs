@@ -1,5 +1,6 @@
 //! The command line of incast as a library: its programs are `incast` itself and the Python package's script of that name.
 
+mod apply;
 mod arguments;
 mod bench;
 pub mod bundled;

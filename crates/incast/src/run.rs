@@ -1,7 +1,7 @@
 //! `incast run`.
 
 use crate::{
-    End,
+    End, apply,
     arguments::{self, Running},
     interrupt, output, plan, progress,
     running::{end, options, tell},
@@ -43,11 +43,14 @@ pub fn run_all(plans: &[(String, Plan)], running: &Running, json: bool) -> Resul
     let stop = interrupt::flag("interrupted: what is finished is kept; the same command with --resume continues");
     let mut all = Vec::new();
     let mut failed = false;
-    for (_, plan) in plans {
+    for (given, plan) in plans {
         let observer: Box<dyn Observer> = progress::observer(&plan.scenario.name, running.quiet);
         let finished = execute(plan, &options, observer.as_ref(), stop)?;
         drop(observer);
         failed |= !tell(&plan.scenario.name, &finished, json, running.quiet);
+        if !json && !running.quiet && finished.done > 0 {
+            output::data(&apply::hint(given, &plan.scenario));
+        }
         let stopped = finished.stopped;
         if stop.load(Ordering::Relaxed) {
             output::message(&format!(

@@ -54,6 +54,11 @@ pub fn write(wanted: &Wanted) -> Result<Written, Refused> {
     Ok(Written { files, notes })
 }
 
+/// Whether Linux has a law.
+pub fn has(law: &str) -> bool {
+    LAWS.iter().any(|(name, _)| *name == law)
+}
+
 /// The one law of the scheme, and its name in Linux.
 fn law(wanted: &Wanted) -> Result<(&ClassConfig, &'static str), Refused> {
     let config = &wanted.config;

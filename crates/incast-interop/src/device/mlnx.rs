@@ -14,7 +14,8 @@ use incast_sim::config::ClassConfig;
 use incast_units::{Bytes, Rate, Time};
 use std::fmt::Write as _;
 
-const LAW: &str = "dcqcn";
+/// What these NICs run.
+pub const LAW: &str = "dcqcn";
 /// Parts of a second, of a rate and of the byte counter that the NIC counts in.
 const MICROSECOND: u64 = 1_000_000;
 const MEGABIT: u64 = 1_000_000;
