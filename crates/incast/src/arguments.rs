@@ -16,6 +16,9 @@ use std::{num::NonZeroUsize, path::PathBuf};
 #[derive(Debug, Parser)]
 #[command(name = "incast", version = crate::version::text(), arg_required_else_help = true)]
 pub struct Cli {
+    /// Colours in help and errors: never with NO_COLOR or where no terminal reads, if auto
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: clap::ColorChoice,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

@@ -171,7 +171,7 @@ fn incast_432() -> String {
     let connections =
         text.and_then(|text| Matrix::parse(&text)).map_or_else(|_| Vec::new(), |matrix| matrix.connections);
     let from: Vec<String> = connections.iter().map(|one| format!("\"h{}\"", one.source)).collect();
-    let size = connections.first().map_or(0, |one| in_full_packets(one.bytes));
+    let size = connections.first().map_or(0, |one| one.bytes.map_or(0, in_full_packets));
     format!(
         "kind = \"incast\"\nfan_in = {}\nsize = \"{size}B\"\nevery = \"1ms\"\nreceiver = \"h0\"\noverload = true\nfrom = [{}]\n",
         from.len(),

@@ -26,6 +26,8 @@ pub enum Mode {
     Timely,
     /// 8: DCTCP with a rate.
     Dctcp,
+    /// 12 in astra-sim and SimAI: line rate and a window that never changes.
+    Uncontrolled,
 }
 
 impl Mode {
@@ -37,7 +39,7 @@ impl Mode {
     /// Whether a key that has no default matters.
     fn uses(self, key: &str) -> bool {
         match key {
-            "RATE_AI" => self != Self::Dctcp,
+            "RATE_AI" => !matches!(self, Self::Dctcp | Self::Uncontrolled),
             "RATE_HAI" => matches!(self, Self::Dcqcn | Self::Timely),
             _ => true,
         }
@@ -434,15 +436,15 @@ fn like_a_key(word: &str) -> bool {
 
 /// The law of a `CC_MODE`.
 fn mode(key: &str, word: &str) -> Result<Mode, String> {
-    const ALLOWED: &str = "allowed is 1 (DCQCN), 3 (HPCC), 7 (TIMELY) or 8 (DCTCP)";
+    const ALLOWED: &str = "allowed is 1 (DCQCN), 3 (HPCC), 7 (TIMELY), 8 (DCTCP) or 12 (no control)";
     let name = match word {
         "1" => return Ok(Mode::Dcqcn),
         "3" => return Ok(Mode::Hpcc),
         "7" => return Ok(Mode::Timely),
         "8" => return Ok(Mode::Dctcp),
+        "12" => return Ok(Mode::Uncontrolled),
         "10" => "HPCC-PINT",
         "11" => "Swift in astra-sim and SimAI, other laws in other descendants",
-        "12" => "no control at all in astra-sim and SimAI",
         _ => return Err(format!("{key}: found {}, {ALLOWED}", shown(word))),
     };
     Err(format!("{key}: {word}, {name}, is not supported, {ALLOWED}"))

@@ -131,11 +131,15 @@ fn red(red: &Red) -> String {
 /// The law and its parameters.
 fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warnings: &mut Vec<String>) {
     let Simulation { config, base_rtt, window, .. } = simulation;
+    if config.cc_mode == Mode::Uncontrolled {
+        return uncontrolled(page, config, *window);
+    }
     let law = match config.cc_mode {
         Mode::Dcqcn => "dcqcn",
         Mode::Hpcc => "hpcc",
         Mode::Timely => "timely",
         Mode::Dctcp => "dctcp-rate",
+        Mode::Uncontrolled => "constant-window",
     };
     page.text("law", law, "CC_MODE");
     page.text("profile", HPCC_LINEAGE, "");
@@ -172,6 +176,7 @@ fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warning
             page.key("gain", format_args!("{:?}", config.ewma_gain), "EWMA_GAIN");
             page.text("additive_increase", config.dctcp_rate_ai, "DCTCP_RATE_AI");
         }
+        Mode::Uncontrolled => {}
     }
     page.text("min_rate", config.min_rate, "MIN_RATE");
     let in_flight = match (config.has_win, config.var_win) {
@@ -191,4 +196,25 @@ fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warning
     if config.has_win || config.enable_irn {
         page.text("window", window, "T and the topology");
     }
+}
+
+/// Senders that react to nothing. astra-sim/astra-network-ns3 has no reaction for mode 12 (rdma-hw.cc): the rate stays
+/// that of the NIC, and so does a window that follows the rate.
+fn uncontrolled(page: &mut Page, config: &Config, window: Bytes) {
+    page.line(
+        "# Assumed of mode 12: no reaction to anything, as in astra-sim's and SimAI's fork; line rate at all times.",
+    );
+    if !config.has_win && !config.enable_irn {
+        page.text("law", "constant-rate", "CC_MODE 12 with HAS_WIN 0: line rate, no window");
+        return;
+    }
+    page.text("law", "constant-window", "CC_MODE 12: no congestion control");
+    let packet = config.packet_payload_size;
+    let whole = Bytes::new(window.get().div_ceil(packet) * packet);
+    let from = if config.enable_irn { "ENABLE_IRN" } else { "HAS_WIN" };
+    page.text(
+        "window",
+        whole,
+        &format!("{from}: T and the topology, in whole packets, as one leaves while less than the window is in flight"),
+    );
 }

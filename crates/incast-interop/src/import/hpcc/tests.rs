@@ -235,7 +235,6 @@ fn every_mistake_is_named_with_its_line() {
         ("config", "CC_MODE 10\n", 1, "HPCC-PINT, is not supported"),
         ("config", "\nCC_MODE 2\n", 2, "found `2`, allowed is 1 (DCQCN)"),
         ("config", "CC_MODE\n", 1, "found 0 values"),
-        ("config", "CC_MODE 12\n", 1, "no control at all in astra-sim"),
         ("config", "CC_MODE 1 2\n", 0, "the keys RATE_AI, RATE_HAI, KMIN_MAP, KMAX_MAP, PMAX_MAP are missing"),
         ("config", "CC_MODE 1\nLB_MODE 9\n", 2, "LB_MODE: 9, ConWeave, is not supported, allowed is 0 (ECMP)"),
         ("config", "CC_MODE 11\nLB_MODE 3\n", 1, "LB_MODE: 3, CONGA"),
@@ -308,7 +307,33 @@ fn nvswitches_are_left_out_where_hosts_have_a_nic() {
     assert!(error.message.contains("0 and 1 are joined by the NVSwitch 4"), "{error}");
     // A host that has NVLink alone keeps the switch, and then another one has two links.
     let error = import_all(&topology.replace("1 5 100", "3 5 100"), "1\n0 2 3 100 5000 2.0\n", CONFIG, None);
-    assert!(error.expect_err("two NICs").message.contains("several NICs of a host are not there"));
+    let error = error.expect_err("two NICs");
+    assert_eq!(error.line, 5, "{error}");
+    assert!(error.message.starts_with("the host 0 has the link of line 3 already"), "{error}");
+    assert!(error.message.contains("instead write a host of its own for each NIC"), "{error}");
+}
+
+/// What astra-sim/astra-network-ns3 ships, but for what is recorded: its senders react to nothing.
+#[test]
+fn no_control_is_a_constant_window() {
+    let astra = CONFIG.replace("CC_MODE 1", "CC_MODE 12").replace("GLOBAL_T 1", "GLOBAL_T 0");
+    let scheme = |config: &str| {
+        let scenario = import_all(TOPOLOGY, FLOWS, config, None).expect(config).scenario;
+        let scheme =
+            scenario.split("[[scheme]]\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap_or_default();
+        assert!(scenario.contains("ecn = \"off\"  # the law does not look at marks"), "{scenario}");
+        scheme.to_owned()
+    };
+    for (from, to) in [("VAR_WIN 0", "VAR_WIN 0"), ("VAR_WIN 0", "VAR_WIN 1"), ("RATE_HAI", "#")] {
+        let found = scheme(&astra.replace("HAS_WIN 0", "HAS_WIN 1").replace(from, to));
+        let lines: Vec<&str> = found.lines().collect();
+        let [assumed, law, window] = lines[..] else { panic!("{found}") };
+        assert!(assumed.starts_with("# Assumed of mode 12: no reaction to anything"), "{found}");
+        assert_eq!(law, "law = \"constant-window\"  # CC_MODE 12: no congestion control");
+        assert!(window.starts_with("window = \"52KB\"  # HAS_WIN: T and the topology"), "{found}");
+    }
+    assert!(scheme(&astra).contains("law = \"constant-rate\"  # CC_MODE 12 with HAS_WIN 0"), "{}", scheme(&astra));
+    assert!(scheme(&format!("{astra}ENABLE_IRN 1\n")).contains("window = \"52KB\"  # ENABLE_IRN"));
 }
 
 #[test]

@@ -164,7 +164,8 @@ impl Topology {
                 if let Some(other) = of_host.insert(end, link.line) {
                     let message = format!(
                         "the host {end} has the link of line {other} already: hosts have one, and several NICs of a \
-                         host are not there"
+                         host are not there; instead write a host of its own for each NIC and share its flows among \
+                         them, or one link with the sum of their rates"
                     );
                     return Err(text.error(link.line, message));
                 }

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 pub const PAYLOAD: u64 = 4096;
 /// More hosts than our topologies can have.
 pub const MOST_NODES: u64 = incast_sim::topology::MAX_NODES as u64;
+/// Most starts of connections without an end: each is a workload.
+const MOST_STARTS: usize = 16;
 /// Our clock ends after 213 days.
 const LATEST_PS: f64 = 1e19;
 /// Words of a connection, each but `addon` and `msg` with a value.
@@ -47,8 +49,10 @@ pub struct Connection {
     pub destination: u64,
     /// Start in picoseconds.
     pub start: u64,
-    /// Payload bytes as the file has them.
-    pub bytes: u64,
+    /// Payload bytes as the file has them; none of a connection without an end.
+    pub bytes: Option<u64>,
+    /// Its line in the file.
+    pub line: usize,
 }
 
 /// Bytes of a connection, rounded up to full packets.
@@ -120,6 +124,25 @@ impl Matrix {
         Ok(Self { nodes, nodes_line, connections })
     }
 
+    /// Connections without an end by their start.
+    ///
+    /// # Errors
+    /// They have more starts than there may be workloads of them.
+    pub fn endless(&self, text: &Text) -> Result<BTreeMap<u64, Vec<&Connection>>, ImportError> {
+        let mut by_start: BTreeMap<u64, Vec<&Connection>> = BTreeMap::new();
+        for connection in self.connections.iter().filter(|connection| connection.bytes.is_none()) {
+            by_start.entry(connection.start).or_default().push(connection);
+            if by_start.len() > MOST_STARTS {
+                let message = format!(
+                    "start: connections without an end (no size, or size 0) have more than {MOST_STARTS} different starts, \
+                     allowed are {MOST_STARTS}; instead write a size of more bytes than the run has time for"
+                );
+                return Err(text.error(connection.line, message));
+            }
+        }
+        Ok(by_start)
+    }
+
     /// When the last connection starts, in picoseconds.
     pub fn last_start(&self) -> u64 {
         self.connections.iter().map(|connection| connection.start).max().unwrap_or(0)
@@ -181,12 +204,6 @@ fn connection(line: &Line<'_>, nodes: u64) -> Result<(Connection, u64), String> 
                      a connection with an `id` of its own for each"
                 ));
             }
-            "size" if words.clone().next() == Some("0") => {
-                return Err(format!(
-                    "{key}: found 0, a connection without an end, allowed is a whole number from 1; instead write more \
-                     bytes than the run has time for, or a scenario with `kind = \"long\"`"
-                ));
-            }
             _ if !KEYS.contains(&key) => {
                 let mean = nearest(key, KEYS).map(|name| format!(", did you mean {name}?"));
                 return Err(format!(
@@ -201,7 +218,7 @@ fn connection(line: &Line<'_>, nodes: u64) -> Result<(Connection, u64), String> 
         let known = match key {
             "id" => id.replace(whole(key, word, 1..=u64::from(u32::MAX))?),
             "start" => start.replace(picoseconds(key, word)?),
-            "size" => bytes.replace(whole(key, word, 1..=MOST_BYTES / PAYLOAD * PAYLOAD)?),
+            "size" => bytes.replace(whole(key, word, 0..=MOST_BYTES / PAYLOAD * PAYLOAD)?),
             _ => priority.replace(whole(key, word, 0..=u64::from(u32::MAX))?),
         };
         if known.is_some() {
@@ -213,7 +230,8 @@ fn connection(line: &Line<'_>, nodes: u64) -> Result<(Connection, u64), String> 
         source,
         destination,
         start: start.ok_or("start is missing: the picosecond at which the connection starts")?,
-        bytes: bytes.ok_or("size is missing: connections without an end are not supported")?,
+        bytes: bytes.filter(|bytes| *bytes > 0),
+        line: line.number,
     };
     Ok((connection, priority.unwrap_or(USUAL_PRIORITY)))
 }
@@ -248,8 +266,8 @@ mod tests {
         assert_eq!(
             matrix.connections,
             [
-                Connection { id: Some(7), source: 13, destination: 0, start: 0, bytes: 2_000_000 },
-                Connection { id: None, source: 0, destination: 13, start: 1_500_000, bytes: 5 },
+                Connection { id: Some(7), source: 13, destination: 0, start: 0, bytes: Some(2_000_000), line: 6 },
+                Connection { id: None, source: 0, destination: 13, start: 1_500_000, bytes: Some(5), line: 7 },
             ]
         );
         // One priority for all is none.
@@ -263,9 +281,8 @@ mod tests {
     fn faults_have_a_line() {
         let header = "Nodes 4\nConnections 1\n";
         for (rest, line, expected) in [
-            ("0->1 start 0 size 0\n", 3, "size: found 0, a connection without an end"),
             ("0->1 id 1 start 0 size 5 msg 1\n", 3, "msg: messages that share a connection"),
-            ("0->1 start 0\n", 3, "size is missing"),
+            ("0->1 start 0 size -1\n", 3, "size: found `-1`, allowed is a whole number from 0"),
             ("0->1 size 5\n", 3, "start is missing"),
             ("0->4 start 0 size 5\n", 3, "dst: found `4`, allowed is a whole number from 0 to 3"),
             ("x->1 start 0 size 5\n", 3, "src: found `x`"),

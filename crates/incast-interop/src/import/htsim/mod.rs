@@ -34,11 +34,27 @@ pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportErro
         Some(text) => Fabric::parse(text, &matrix)?,
         None => Fabric::usual(&matrix, inputs.matrix, &mut warnings)?,
     };
-    let scenario = scenario::write(&matrix, &fabric, inputs, names);
-    Ok(Imported { scenario, topology: None, flows: write_flows(&matrix, inputs), warnings, notes: Vec::new() })
+    let endless = matrix.endless(inputs.matrix)?;
+    warn(&matrix, inputs.matrix, &mut warnings);
+    let scenario = scenario::write(&matrix, &endless, &fabric, inputs, names);
+    let flows = write_flows(&matrix, inputs);
+    Ok(Imported { scenario, topology: None, flows, warnings, notes: Vec::new() })
 }
 
-/// The connections as a trace. `id` is for readers.
+/// Says how connections without an end are read.
+fn warn(matrix: &Matrix, text: &Text, warnings: &mut Vec<String>) {
+    let mut endless = matrix.connections.iter().filter(|connection| connection.bytes.is_none());
+    if let Some(first) = endless.next() {
+        let message = format!(
+            "no size, or size 0: {} connections last until the run ends, 1 ms after the last start (-end 1000 of the \
+             peer's programs); change `duration` for another end",
+            endless.count() + 1
+        );
+        warnings.push(text.warning(first.line, message));
+    }
+}
+
+/// The connections that end as a trace. `id` is for readers.
 fn write_flows(matrix: &Matrix, inputs: &Inputs<'_>) -> String {
     let mut text = format!(
         "# Imported from {}. Sizes are rounded up to full packets of {} bytes.\nstart_ps,src,dst,bytes,id\n",
@@ -46,7 +62,7 @@ fn write_flows(matrix: &Matrix, inputs: &Inputs<'_>) -> String {
         PAYLOAD
     );
     for connection in &matrix.connections {
-        let bytes = in_full_packets(connection.bytes);
+        let Some(bytes) = connection.bytes.map(in_full_packets) else { continue };
         let id = connection.id.map(|id| id.to_string()).unwrap_or_default();
         // Writing to a string does not fail.
         let _ = writeln!(text, "{},h{},h{},{bytes},{id}", connection.start, connection.source, connection.destination);

@@ -2,12 +2,13 @@
 
 use super::{
     Inputs,
-    matrix::{Matrix, PAYLOAD},
+    matrix::{Connection, Matrix, PAYLOAD},
     topology::Fabric,
 };
 use crate::import::{Names, page::Page};
 use incast_cc::registry::LAWS;
 use incast_units::{Bytes, Time};
+use std::collections::BTreeMap;
 
 /// Header bytes of a packet, and the size of a trimmed packet.
 const HEADER: u64 = 64;
@@ -17,11 +18,19 @@ const QUEUE_PACKETS: u64 = 15;
 const WINDOW_PACKETS: u64 = 50;
 /// A peer's drop-tail queue in packets, for all laws but NDP.
 const DROP_TAIL_PACKETS: u64 = 100;
+/// How long the peer's programs run unless they are told: `-end 1000` (csg-htsim, main_ndp.cpp).
+const END: Time = Time::from_ms(1);
 /// The law that the settings of trimming switches are for.
 pub const NDP: &str = "ndp";
 
 /// Writes it.
-pub fn write(matrix: &Matrix, fabric: &Fabric, inputs: &Inputs<'_>, names: &Names) -> String {
+pub fn write(
+    matrix: &Matrix,
+    endless: &BTreeMap<u64, Vec<&Connection>>,
+    fabric: &Fabric,
+    inputs: &Inputs<'_>,
+    names: &Names,
+) -> String {
     let mut page = Page::default();
     let topology = inputs.topology.map(|text| format!(" and {}", text.name())).unwrap_or_default();
     page.line(format_args!("# Imported from {}{topology} of csg-htsim.", inputs.matrix.name()));
@@ -29,8 +38,14 @@ pub fn write(matrix: &Matrix, fabric: &Fabric, inputs: &Inputs<'_>, names: &Name
         "# The peer sends full packets only: sizes are rounded up to multiples of the mtu, so that as many bytes are sent.",
     );
     page.text("name", &names.name, "");
-    page.text("duration", Time::from_ps(matrix.last_start() + 1_000), "the last connection starts before");
-    page.text("drain", "10s", "the run ends when every connection has ended");
+    if endless.is_empty() {
+        page.text("duration", Time::from_ps(matrix.last_start() + 1_000), "the last connection starts before");
+        page.text("drain", "10s", "the run ends when every connection has ended");
+    } else {
+        let end = Time::from_ps(matrix.last_start()).saturating_add(END);
+        page.text("duration", end, "1 ms after the last start: the peer's -end is 1000 us unless given");
+        page.text("drain", "0ps", "connections without an end last as long as the run");
+    }
 
     page.table("[topology]");
     fabric.write(&mut page);
@@ -60,10 +75,15 @@ pub fn write(matrix: &Matrix, fabric: &Fabric, inputs: &Inputs<'_>, names: &Name
     page.table("[wire]");
     page.text("gap", "0B", "the peer has neither preamble nor gap");
 
-    page.table("[[workload]]");
-    page.text("class", "connections", "");
-    page.text("kind", "trace", "");
-    page.path(&names.flows(), "");
+    if matrix.connections.iter().any(|connection| connection.bytes.is_some()) {
+        page.table("[[workload]]");
+        page.text("class", "connections", "");
+        page.text("kind", "trace", "");
+        page.path(&names.flows(), "");
+    }
+    for (index, (start, connections)) in (1..).zip(endless) {
+        without_end(&mut page, index, *start, connections);
+    }
 
     page.table("[[scheme]]");
     page.text("law", inputs.law, "");
@@ -73,6 +93,19 @@ pub fn write(matrix: &Matrix, fabric: &Fabric, inputs: &Inputs<'_>, names: &Name
         }
     }
     page.finish()
+}
+
+/// The connections without an end of one start.
+fn without_end(page: &mut Page, index: usize, start: u64, connections: &[&Connection]) {
+    page.table("[[workload]]");
+    page.text("class", if index == 1 { "endless".to_owned() } else { format!("endless-{index}") }, "");
+    page.text("kind", "long", "no size, or size 0");
+    page.text("start", Time::from_ps(start), "");
+    page.line("pairs = [");
+    for Connection { source, destination, .. } in connections {
+        page.line(format_args!("    [\"h{source}\", \"h{destination}\"],"));
+    }
+    page.line("]");
 }
 
 /// How the peer's packets choose their paths, as `switch.load_balancing`.

@@ -57,6 +57,37 @@ fn connections_become_full_packets_on_a_fat_tree() {
     );
 }
 
+/// csg-htsim's own examples have size 0; what another start has is another workload.
+#[test]
+fn connections_without_an_end_last_as_long_as_the_run() {
+    let matrix = "Nodes 16\nConnections 4\n1->0 start 0.000000 size 0\n2->0 start 0\n3->0 start 1000000 size 0\n\
+                  4->0 start 5 size 4096\n";
+    let imported = import_all(matrix, None, "dctcp").expect("imported");
+    has(
+        &imported,
+        &[
+            "duration = \"1.001ms\"  # 1 ms after the last start: the peer's -end is 1000 us unless given",
+            "drain = \"0ps\"  # connections without an end last as long as the run",
+            "class = \"endless\"",
+            "class = \"endless-2\"",
+            "    [\"h2\", \"h0\"],",
+            "class = \"connections\"",
+        ],
+    );
+    assert!(imported.flows.ends_with("start_ps,src,dst,bytes,id\n5,h4,h0,4096,\n"), "{}", imported.flows);
+    let [warning] = &imported.warnings[..] else { panic!("{:?}", imported.warnings) };
+    assert!(warning.starts_with("m.cm:3: no size, or size 0: 3 connections last until the run ends"), "{warning}");
+    // Without others there is no trace in the scenario.
+    let alone = import_all("Nodes 16\nConnections 1\n1->0 start 0 size 0\n", None, "ndp").expect("imported");
+    assert!(!alone.scenario.contains("kind = \"trace\""), "{}", alone.scenario);
+    let text = alone.scenario.clone();
+    let parsed = Scenario::parse(Source { path: "case.toml".into(), text }, &[]);
+    assert!(parsed.is_ok(), "{:?}", parsed.err());
+    let rows: String = (0..17).map(|start| format!("1->0 start {start} size 0\n")).collect();
+    let error = import_all(&format!("Nodes 16\nConnections 17\n{rows}"), None, "ndp").expect_err("too many");
+    assert!(error.line == 19 && error.message.contains("more than 16 different starts"), "{error}");
+}
+
 #[test]
 fn the_fat_tree_is_the_smallest_with_so_many_hosts() {
     for (nodes, k, warned) in [(2, 2, false), (16, 4, false), (17, 6, true), (432, 12, false), (1024, 16, false)] {
