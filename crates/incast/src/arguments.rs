@@ -354,9 +354,12 @@ pub struct Reproduce {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Folder of a scenario's results, which `run` prints as "results"
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
+    /// Folders of results, which `run` prints as "results"; several need --out
+    #[arg(value_name = "DIR", required = true)]
+    pub folders: Vec<PathBuf>,
+    /// Where the report goes; default: report.html in the folder
+    #[arg(long, value_name = "FILE", value_parser = local())]
+    pub out: Option<PathBuf>,
     /// Open it in a browser
     #[arg(long)]
     pub open: bool,

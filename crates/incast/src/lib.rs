@@ -34,7 +34,7 @@ pub mod version;
 mod workload;
 
 use arguments::{Cli, Command};
-use clap::Parser;
+use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
 /// How a command ended.
@@ -47,9 +47,21 @@ enum End {
     BadInput,
 }
 
+/// What `--color` says, wherever it is: help and errors are printed before the line is understood.
+fn colour(arguments: &[OsString]) -> ColorChoice {
+    let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--").collect();
+    let value = words.iter().enumerate().rev().find_map(|(index, word)| match word.strip_prefix("--color")? {
+        "" => words.get(index + 1).map(AsRef::as_ref),
+        rest => rest.strip_prefix('='),
+    });
+    value.and_then(|word: &str| word.parse().ok()).unwrap_or(ColorChoice::Auto)
+}
+
 /// Does what a command line asks for, the program's name first. Returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let command = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let parser = Cli::command().color(colour(&arguments));
+    let command = match parser.try_get_matches_from(arguments).and_then(|found| Cli::from_arg_matches(&found)) {
         Ok(cli) => cli.command,
         Err(said) => {
             // Help, the version, or what is wrong. What cannot be printed has no reader.
