@@ -15,9 +15,23 @@ const OPEN: &str = "explorer";
 #[cfg(not(any(target_os = "macos", windows)))]
 const OPEN: &str = "xdg-open";
 
-/// Writes the report of a results folder and prints where it is.
+/// Writes the report of results folders and prints where it is.
 pub fn report(arguments: &arguments::Report) -> End {
-    match report::write(&arguments.folder) {
+    let written = match (&arguments.folders[..], &arguments.out) {
+        ([folder], None) => report::write(folder),
+        (_, None) => {
+            output::error(&"--out FILE is missing: a report of several folders has no folder of its own");
+            return End::BadInput;
+        }
+        (folders, Some(out)) => {
+            if let Err(why) = output::check_file(out) {
+                output::error(&format!("--out {}: {why}", out.display()));
+                return End::BadInput;
+            }
+            report::write_several(folders, out)
+        }
+    };
+    match written {
         Ok(path) => {
             output::data(&format!("report: {}\n", path.display()));
             if arguments.open {

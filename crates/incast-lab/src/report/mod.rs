@@ -36,5 +36,22 @@ pub fn write(folder: &Path) -> Result<PathBuf, ReportError> {
     Ok(path)
 }
 
+/// Reads the results of several folders and writes one report of all of them to `out`.
+///
+/// # Errors
+/// As of [`write`].
+pub fn write_several(folders: &[PathBuf], out: &Path) -> Result<PathBuf, ReportError> {
+    let mut parts = Vec::new();
+    for folder in folders {
+        let results = results::read::read(folder)?;
+        let figures = input::figures::read(&results)?;
+        parts.push(page::Part { folder, tuning: results::tuning::read(folder)?, figures, results });
+    }
+    let page = page::render_several(&parts).into_string();
+    atomic::write(out, |file| file.write_all(page.as_bytes()))
+        .map_err(|source| ReportError::Unwritable { path: out.to_owned(), source })?;
+    Ok(out.to_owned())
+}
+
 #[cfg(test)]
 mod tests;

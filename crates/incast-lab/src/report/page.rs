@@ -10,10 +10,90 @@ use crate::{
     results::{row::ALL, tuning::Tuning},
     text::{grid_point, grouped},
 };
+use std::path::Path;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Nothing may be loaded from anywhere, whatever a name in a scenario contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+/// The results of one folder among several.
+pub struct Part<'a> {
+    /// The folder, as it was given.
+    pub folder: &'a Path,
+    /// Its results.
+    pub results: Results,
+    /// Their figures.
+    pub figures: Figures,
+    /// What a search found.
+    pub tuning: Option<Tuning>,
+}
+
+/// The file of several folders: a list with the verdict of each, then the sections of each.
+pub fn render_several(parts: &[Part<'_>]) -> Markup {
+    let schemes = parts.iter().map(|part| part.results.schemes.len()).max().unwrap_or(0);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(env!("CARGO_PKG_VERSION"), &format!("{} results", parts.len()), schemes))
+            body {
+                header {
+                    h1 { (parts.len()) " results" }
+                    p.note { "Each folder by itself: numbers of different folders are not compared here. For that: incast diff." }
+                }
+                main {
+                    @for (number, part) in (1..).zip(parts) {
+                        h2 { a href=(format!("#folder-{number}")) { code { (part.folder.display()) } } ": " (part.results.first().text("name")) }
+                        (sections::verdict::section(&part.results, &part.figures))
+                    }
+                }
+                @for (number, part) in (1..).zip(parts) {
+                    article id=(format!("folder-{number}")) {
+                        header { p.where { code { (part.folder.display()) } } }
+                        (content(&part.results, &part.figures, part.tuning.as_ref(), false))
+                    }
+                }
+                script { (PreEscaped(include_str!("script.js"))) }
+            }
+        }
+    }
+}
+
+fn head(version: &str, title: &str, schemes: usize) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(POLICY);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta name="generator" content=(format!("incast {version}"));
+            title { (title) " · incast" }
+            link rel="icon" href="data:,";
+            style { (PreEscaped(include_str!("style.css"))) (PreEscaped(further_colours(schemes))) }
+        }
+    }
+}
+
+/// Everything about the results of one folder.
+fn content(results: &Results, figures: &Figures, tuning: Option<&Tuning>, has_verdict: bool) -> Markup {
+    let first = results.first();
+    html! {
+        (header(results, first))
+        (controls(results, figures))
+        main {
+            (sections::tuning::section(tuning))
+            @if has_verdict { (sections::verdict::section(results, figures)) }
+            (sections::sweep::section(results))
+            @for curves in &figures.points { (point(results, curves, figures)) }
+            (sections::claims::section(results))
+            (sections::scenario::section(results))
+            (sections::cost::section(results))
+        }
+        footer {
+            p { "Written by incast " (first.record.version) (if results.unverified { UNVERIFIED } else { "" }) ". Statistics, columns and rules: docs/results.md." }
+        }
+    }
+}
 
 /// The whole file.
 pub fn render(results: &Results, figures: &Figures, tuning: Option<&Tuning>) -> Markup {
@@ -22,31 +102,9 @@ pub fn render(results: &Results, figures: &Figures, tuning: Option<&Tuning>) -> 
     html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content=(format!("incast {}", first.record.version));
-                title { (name) " · incast" }
-                link rel="icon" href="data:,";
-                style { (PreEscaped(include_str!("style.css"))) (PreEscaped(further_colours(results.schemes.len()))) }
-            }
+            (head(&first.record.version, name, results.schemes.len()))
             body {
-                (header(results, first))
-                (controls(results, figures))
-                main {
-                    (sections::tuning::section(tuning))
-                    (sections::verdict::section(results, figures))
-                    (sections::sweep::section(results))
-                    @for curves in &figures.points { (point(results, curves, figures)) }
-                    (sections::claims::section(results))
-                    (sections::scenario::section(results))
-                    (sections::cost::section(results))
-                }
-                footer {
-                    p { "Written by incast " (first.record.version) (if results.unverified { UNVERIFIED } else { "" }) ". Statistics, columns and rules: docs/results.md." }
-                }
+                (content(results, figures, tuning, true))
                 script { (PreEscaped(include_str!("script.js"))) }
             }
         }
@@ -104,7 +162,7 @@ fn controls(results: &Results, figures: &Figures) -> Markup {
             @if figures.points.len() > 1 {
                 label {
                     "At "
-                    select id="point" {
+                    select data-choice="" {
                         @for curves in &figures.points {
                             option value=(curves.point) { (grid_point(&results.points[curves.point])) }
                         }

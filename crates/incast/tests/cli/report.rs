@@ -259,3 +259,36 @@ fn which_duration_would_do_is_said_once_for_all_schemes_and_in_the_report() {
     let verdict = verdict.split("</section>").next().expect("its end");
     assert!(verdict.contains("dctcp and cubic: what waits") && verdict.contains(" would do"), "{verdict}");
 }
+
+#[test]
+fn several_folders_make_one_file() {
+    let out = folder("report_several");
+    for name in ["a", "b"] {
+        succeed(&["run", "--quiet", "--out", text(&out.join(name)), &scenario("small")]);
+    }
+    let (a, b, page) = (out.join("a/small"), out.join("b/small"), out.join("both.html"));
+    let refused = incast(&["report", text(&a), text(&b)]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("--out FILE is missing"), "{}", stderr(&refused));
+    let printed = succeed(&["report", text(&a), text(&b), "--out", text(&page)]);
+    assert_eq!(printed, format!("report: {}\n", page.display()));
+    let both = fs::read_to_string(&page).expect("a report");
+    for (number, folder) in [(1, &a), (2, &b)] {
+        assert!(both.contains(&format!("<a href=\"#folder-{number}\"><code>{}</code></a>", folder.display())));
+        assert_eq!(both.matches(&format!("<article id=\"folder-{number}\">")).count(), 1);
+    }
+    assert_eq!(both.matches("<section class=\"comparison\">").count(), 2);
+    assert!(!both.contains("src=") && both.ends_with("</html>"));
+    fs::remove_file(&page).expect("removed");
+    let missing = incast(&["report", text(&a), text(&out.join("c")), "--out", text(&page)]);
+    assert_eq!(missing.status.code(), Some(2), "{}", stderr(&missing));
+    assert!(!page.exists(), "all or nothing");
+}
+
+#[test]
+fn colours_are_as_asked_for() {
+    let coloured = |arguments: &[&str]| stderr(&incast(arguments)).contains('\x1b');
+    assert!(coloured(&["--color", "always", "nonsense"]) && coloured(&["run", "--color=always", "--nonsense"]));
+    assert!(!coloured(&["--color", "never", "nonsense"]) && !coloured(&["nonsense"]), "no terminal reads");
+    assert_eq!(incast(&["--color", "blue", "list", "laws"]).status.code(), Some(2));
+}
