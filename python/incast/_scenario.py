@@ -25,7 +25,7 @@ def to_json(value: Any, key: str) -> str:
                 if not isinstance(name, str):
                     problems.append(Problem(key, f"found the key {name!r}", "texts as keys"))
             return {str(name): plain(item, f"{key}.{name}" if key else str(name)) for name, item in value.items()}
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, (list, tuple, range)):
             return [plain(item, f"{key}[{place}]") for place, item in enumerate(value)]
         if isinstance(value, os.PathLike):
             return os.fspath(value)

@@ -103,6 +103,12 @@ def tune(
         raise ValueError(f"executor: found {executor!r}, allowed is 'ray' or None")
     if not 0 <= vary < 1:
         raise ValueError(f"vary: found {vary!r}, allowed is a part from 0 to below 1")
+    for key, values in over.items():
+        if isinstance(values, str) and ".." not in values and "," not in values:
+            raise Error(f'over: {key}: found {values!r}, allowed is a range such as "0.02..0.5", or a list of values')
+    for number, part in (within or {}).items():
+        if not isinstance(part, str):
+            raise Error(f'within: {number}: found {part!r}, allowed is a part such as "+5%"')
     check_timeout(run_timeout)
     for warning in scenario.warnings:
         warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
@@ -121,7 +127,7 @@ def tune(
             objective=objective,
             over=[(key, json.dumps(values if isinstance(values, str) else list(values))) for key, values in over.items()],
             within=[f"{number}={part}" for number, part in (within or {}).items()],
-            schemes=list(schemes),
+            schemes=[schemes] if isinstance(schemes, str) else list(schemes),
             budget=count("budget", budget) or 1,
             vary=vary,
             only=conditions(only),

@@ -87,6 +87,10 @@ def test_with_makes_a_changed_copy(small):
     assert caught.value.problems[0].key.startswith("switch.ecn") and caught.value.problems[0].nearest == "at"
 
 
+def test_a_range_is_a_list(small):
+    assert small.with_(seeds=range(1, 11)).seeds == list(range(1, 11))
+
+
 def test_numbers_of_numpy_and_paths_are_values(small):
     numpy = pytest.importorskip("numpy")
     changed = small.with_({"workload": [{**SMALL["workload"][0], "load": numpy.float64(0.25)}]}, seeds=numpy.arange(1, 4))

@@ -39,7 +39,7 @@ def test_it_is_the_command_s(small, tmp_path):
 
 def test_values_are_values(small):
     ecn = [{"kind": "step", "at": "3KB"}, {"kind": "step", "at": "10KB"}, "off"]
-    tuned = incast.tune(small, "web:slowdown.mean", {"switch.ecn": ecn}, schemes=["dctcp"], budget=12, vary=0)
+    tuned = incast.tune(small, "web:slowdown.mean", {"switch.ecn": ecn}, schemes="dctcp", budget=12, vary=0)
     assert all(value in tuned.found["axes"][0]["values"] for value in ecn)
 
 
@@ -48,6 +48,10 @@ def test_what_cannot_be_asked_is_refused(small):
         incast.tune(small, "web:slowdown.mean", {"switch.ecn.at": "1KB..2us"})
     with pytest.raises(incast.Error, match="a single value"):
         incast.tune(small, "web:slowdown.mean", {"switch.ecn.at": ["1KB"]})
+    with pytest.raises(incast.Error, match="found '1KB-2KB', allowed is a range"):
+        incast.tune(small, "web:slowdown.mean", {"switch.ecn.at": "1KB-2KB"})
+    with pytest.raises(incast.Error, match="web:slowdown.p99: found 0.05, allowed is a part"):
+        incast.tune(small, "web:slowdown.mean", {"switch.ecn.at": "1KB..2KB"}, within={"web:slowdown.p99": 0.05})
     with pytest.raises(incast.Error, match="no number"):
         incast.tune(small, "slowdown.meen", {"switch.ecn.at": "1KB..2KB"})
     with pytest.raises(incast.RunError, match="no such value to start from"):
