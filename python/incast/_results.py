@@ -269,15 +269,28 @@ class Results:
 
     def at(self, point: Mapping[str, Any] | None) -> tuple[Results, dict[str, Any]]:
         """The results that hold a grid point, and the point in their own grid. ``None`` is the first, and so is the value of
-        an axis that is not given.
+        an axis that is not given. An axis is named by its path, or its last part where that names one axis.
 
         Raises:
-            ValueError: there is no such grid point.
+            ValueError: there is no such grid point or axis.
         """
-        wanted = {**self.points[0], **(point or {})}
+        wanted = {**self.points[0], **self._by_axis(point)}
         if wanted not in self.points:
             raise ValueError(f"point: found {dict(point or {})}, allowed are {', '.join(map(str, self.points))}")
         return self, wanted
+
+    def _axis(self, name: str, what: str) -> str:
+        """The path of an axis of the grid, by it or by its last part."""
+        axes = list(self.points[0])
+        found = [axis for axis in axes if axis == name] or [axis for axis in axes if axis.endswith(f".{name}")]
+        if len(found) != 1:
+            allowed = f"allowed is one of {', '.join(axes)}" if axes else "and there is no grid"
+            raise ValueError(f"{what}: found {name!r}, {allowed}")
+        return found[0]
+
+    def _by_axis(self, point: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The point with the paths of its axes."""
+        return {self._axis(name, "point"): value for name, value in (point or {}).items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._keep is not None:

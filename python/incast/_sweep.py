@@ -73,7 +73,7 @@ class Sweep(Results):
     def at(self, point: Mapping[str, Any] | None) -> tuple[Results, dict[str, Any]]:
         """See ``Results.at``: the results of one point of the sweep."""
         super().at(point)
-        wanted = {**self.points[0], **(point or {})}
+        wanted = {**self.points[0], **self._by_axis(point)}
         for its_point, results in self.results:
             own = {axis: value for axis, value in wanted.items() if axis not in its_point}
             if all(wanted[axis] == value for axis, value in its_point.items()):

@@ -229,6 +229,34 @@ def test_a_metric_over_an_axis(tmp_path):
             plot.metric(results, **wrong)
 
 
+def test_a_long_name_fits_beside_the_axis(small):
+    swept = incast.sweep(small, {"switch.ecn.at": ["0.1bdp", "1bdp"]}, seeds=1)
+    for logarithmic in (False, True):
+        fits(plot.metric(swept, "rct_us.p99", "at", class_="incast", logarithmic=logarithmic))
+
+
+def test_the_best_are_those_with_the_most_where_more_is_better(forty):
+    seven = {}
+    for name in ("goodput_gbps", "slowdown.p99"):
+        rows = {row["scheme"]: row for row in forty.rows if row["seed"] == "all" and row["class"] == "web"}
+        values = {scheme: row["goodput_gbps"] if name == "goodput_gbps" else row["slowdown"]["p99"] for scheme, row in rows.items()}
+        bars = plot.bars(forty, name, class_="web").axes[0].patches
+        seven = [values[scheme] for scheme, bar in zip(values, bars, strict=True) if to_hex(bar.get_facecolor()) != GREY]
+        assert len(seven) == 7
+        assert sorted(seven) == sorted(values.values(), reverse=name == "goodput_gbps")[:7][:: -1 if name == "goodput_gbps" else 1]
+
+
+def test_slowdowns_have_a_distribution(five):
+    figure = plot.fct_cdf(five, class_="web", of="slowdown")
+    fits(figure)
+    (axis,) = figure.axes
+    assert axis.get_xlabel() == "slowdown"
+    flows = five.flows.to_pandas() if pytest.importorskip("pandas") else None
+    for scheme, line in zip(five.schemes, axis.lines, strict=True):
+        its = np.sort(flows[(flows["scheme"] == scheme) & (flows["class"] == "web")]["slowdown"])
+        assert list(line.get_xdata()) == list(its) and line.get_ydata()[-1] == 1
+
+
 def test_published_numbers_are_drawn():
     results = incast.run(incast.Scenario("blitz/fig01a", short=True), progress=False)
     figure = plot.published(results)
@@ -272,6 +300,11 @@ def test_sweeps_are_drawn_at_a_point(small):
     swept = incast.sweep(small, {"switch.ecn.at": ["0.1bdp", "1bdp"], "host.ack_every": [1, 2]}, seeds=1)
     for figure in (plot.fct_cdf, plot.slowdown_by_size, plot.queue, plot.jain):
         fits(figure(swept, point={"switch.ecn.at": "1bdp", "host.ack_every": 2}))
+        # An axis is named by its last part, too, as in `metric`.
+        fits(figure(swept, point={"at": "1bdp", "ack_every": 2}))
+    assert swept.at({"at": "1bdp"})[0] is swept.at({"switch.ecn.at": "1bdp"})[0]
+    with pytest.raises(ValueError, match="point: found 'ecn', allowed is one of switch.ecn.at, host.ack_every"):
+        plot.queue(swept, point={"ecn": "1bdp"})
 
 
 @pytest.mark.parametrize(
@@ -279,6 +312,8 @@ def test_sweeps_are_drawn_at_a_point(small):
     [
         (lambda r: plot.fct_cdf(r, class_="we"), "class_: found 'we', allowed are all, web, incast"),
         (lambda r: plot.fct_cdf(r, point={"a": 1}), "point: found"),
+        (lambda r: plot.fct_cdf(r, of="time"), "of: found 'time', allowed are fct and slowdown"),
+        (lambda r: plot.fct_cdf(r, highlight="dctp"), "highlight: found 'dctp', allowed are dctcp"),
         (lambda r: plot.fct_cdf(r, highlight=["dctp"]), "highlight: found 'dctp', allowed are dctcp"),
         (lambda r: plot.slowdown_by_size(r, percentile=0), "percentile: found 0"),
         (lambda r: plot.queue(r, port="s0"), "port: found 's0'"),

@@ -8,6 +8,8 @@ others grey, or each has a panel of its own (``panels=True``).
 Flows that did not finish count: a distribution that does not reach 1 has them above its end.
 """
 
+# First: it says what to install where there is no matplotlib.
+from . import _style  # noqa: F401  # isort: skip
 from .axes import bars, metric
 from .distributions import boxes, fct_cdf, slowdown_by_size
 from .published import published

@@ -15,7 +15,7 @@ try:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 except ImportError as error:
-    raise ImportError("incast.plot needs matplotlib: pip install 'incast[plot]'") from error
+    raise ImportError("incast.plot needs matplotlib: pip install matplotlib") from error
 
 COLUMN = 3.35
 """Width of a column of a two-column paper, in inches."""
@@ -90,7 +90,7 @@ def looks(schemes: Sequence[str], highlight: Sequence[str] | None, best: Sequenc
         few = len(schemes) <= len(COLOURS)
         chosen = [scheme for scheme in schemes if few or scheme in best[: len(COLOURS)]]
     else:
-        chosen = list(highlight)
+        chosen = [highlight] if isinstance(highlight, str) else list(highlight)
         if unknown := [scheme for scheme in chosen if scheme not in schemes]:
             raise ValueError(f"highlight: found {unknown[0]!r}, allowed are {', '.join(schemes)}")
         if len(chosen) > len(COLOURS):

@@ -24,6 +24,9 @@ _WORDS = {
     "jain": "Jain's index",
 }
 
+# Of these more is better.
+_MORE = ("goodput_gbps", "long_flow_gbps", "assigned_gbps", "measured_gbps", "jain", "completed")
+
 
 def metric(
     results: Results,
@@ -48,14 +51,14 @@ def metric(
         over: path of the axis, or its last part where that names one axis: ``"workload.web.load"`` or ``"load"``.
         class_: class of flows.
         point: values of the other axes of the grid; each that has several is to be given.
-        highlight: schemes in colour. Default: all, or the seven with the least mean over the axis.
+        highlight: schemes in colour. Default: all, or the seven with the best mean over the axis.
         logarithmic: both scales, of a value axis as far as its values are numbers above 0.
         ax: where to draw. Default: a new figure with a legend.
 
     Raises:
         ValueError: there is no such metric, axis, class or point, or more than one.
     """
-    axis = _axis(results, over)
+    axis = results._axis(over, "over")
     fixed = _fixed(results, axis, point)
     pooled = [row for row in results.rows if row["seed"] == "all" and row["class"] == class_]
     if not pooled:
@@ -76,10 +79,11 @@ def metric(
     if not any(lines.values()):
         raise ValueError(f"{metric} of {class_} is unknown at every point: flows did not finish, or it was not measured")
     means = {scheme: sum(y for _, y, _ in line) / len(line) for scheme, line in lines.items() if line}
-    best = sorted(means, key=lambda scheme: means[scheme])
-    its_looks = looks(results.schemes, highlight, best)
+    its_looks = looks(results.schemes, highlight, _best(means, metric))
+    name = _label(metric, class_)
+    is_long = len(name) > 28
     with style():
-        made, drawn = panel(ax)
+        made, drawn = panel(ax, height=2.6 if is_long else None)
         for scheme, line in lines.items():
             look = its_looks[scheme]
             drawn.plot([x for x, _, _ in line], [y for _, y, _ in line], marker=".", markersize=4, **look.line(scheme))
@@ -98,7 +102,8 @@ def metric(
                 drawn.set_xscale("log")
                 plain(drawn.xaxis)
         drawn.set_xlabel(f"{axis} ({unit})" if unit else axis)
-        drawn.set_ylabel(_label(metric, class_))
+        # Two lines, where one would be longer than the axis is high.
+        drawn.set_ylabel(name.replace(": ", ":\n", 1) if is_long else name, fontsize=7 if is_long else 8)
         if shown := [f"{key} {value}" for key, value in fixed.items() if _varies(results, key)]:
             drawn.set_title("\n".join(shown), fontsize=7)
         if ax is None:
@@ -125,7 +130,7 @@ def bars(
         metric: as in claims and ``incast table``: ``"slowdown.p99"``.
         class_: class of flows.
         point: values of the axes of the grid; each that has several is to be given.
-        highlight: schemes in colour. Default: all, or the seven with the least value.
+        highlight: schemes in colour. Default: all, or the seven with the best value.
         ax: where to draw. Default: a new figure.
 
     Raises:
@@ -140,7 +145,7 @@ def bars(
     values = {scheme: number for scheme, row in rows.items() if (number := _number(row, metric)) is not None}
     if not values:
         raise ValueError(f"{metric} of {class_} is unknown for every scheme: flows did not finish, or it was not measured")
-    its_looks = looks(list(rows), highlight, sorted(values, key=lambda scheme: values[scheme]))
+    its_looks = looks(list(rows), highlight, _best(values, metric))
     with style():
         made, axis = panel(ax, height=2.5)
         shown = [f"{key} {value}" for key, value in fixed.items() if _varies(results, key)]
@@ -162,12 +167,9 @@ def bars(
     return made
 
 
-def _axis(results: Results, over: str) -> str:
-    axes = list(results.points[0])
-    found = [axis for axis in axes if axis == over] or [axis for axis in axes if axis.endswith(f".{over}")]
-    if len(found) != 1:
-        raise ValueError(f"over: found {over!r}, allowed is one of {', '.join(axes) or 'the axes of a grid, which there is not'}")
-    return found[0]
+def _best(values: Mapping[str, float], metric: str) -> list[str]:
+    """Schemes, the best first."""
+    return sorted(values, key=lambda scheme: values[scheme], reverse=metric.partition(".")[0] in _MORE)
 
 
 def _varies(results: Results, axis: str) -> bool:
@@ -177,7 +179,7 @@ def _varies(results: Results, axis: str) -> bool:
 def _fixed(results: Results, axis: str, point: Mapping[str, Any] | None) -> dict[str, Any]:
     """The values of the other axes."""
     fixed: dict[str, Any] = {}
-    given = {_axis(results, key): value for key, value in (point or {}).items()}
+    given = results._by_axis(point)
     if axis in given:
         raise ValueError(f"point: found {axis}, which the figure is over")
     for other in (key for key in results.points[0] if key != axis):

@@ -21,6 +21,7 @@ def _best(schemes: Sequence[str], tails: Mapping[str, float]) -> list[str]:
 def fct_cdf(
     results: Results,
     *,
+    of: str = "fct",
     class_: str = "all",
     point: Mapping[str, Any] | None = None,
     complement: bool = False,
@@ -28,10 +29,11 @@ def fct_cdf(
     panels: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
-    """Distribution of flow completion times, a line for each scheme.
+    """Distribution of flow completion times or slowdowns, a line for each scheme.
 
     Args:
         results: what to draw.
+        of: ``"fct"``, completion times in microseconds, or ``"slowdown"``.
         class_: class of flows.
         point: grid point. Default: the first.
         complement: the part of flows that takes longer, on a logarithmic axis, which shows the tail.
@@ -42,10 +44,14 @@ def fct_cdf(
     Raises:
         ValueError: both ``panels`` and ``ax`` are given.
     """
+    if of not in ("fct", "slowdown"):
+        raise ValueError(f"of: found {of!r}, allowed are fct and slowdown")
     if panels and ax is not None:
         raise ValueError("ax: found one, allowed is none with panels")
     data = _data.flows(results, class_, point)
-    times = {scheme: np.sort(data.fct[data.scheme.are(scheme)]) for scheme in results.schemes}
+    values = data.fct if of == "fct" else data.slowdown
+    known = ~np.isnan(values)
+    times = {scheme: np.sort(values[known & data.scheme.are(scheme)]) for scheme in results.schemes}
     times = {scheme: its for scheme, its in times.items() if len(its)}
     schemes = results.at(point)[0].schemes
     best = _best(schemes, {scheme: its[int(0.99 * (len(its) - 1))] for scheme, its in times.items()})
@@ -69,7 +75,8 @@ def fct_cdf(
             if complement:
                 axis.set_yscale("log")
             plain(axis.xaxis)
-        label(made, axes, "flow completion time (µs)", "part that takes longer" if complement else "part of flows")
+        what = "flow completion time (µs)" if of == "fct" else "slowdown"
+        label(made, axes, what, ("part that takes longer" if of == "fct" else "part above") if complement else "part of flows")
         if not panels and ax is None:
             legend(made, axes, its_looks)
     return made
