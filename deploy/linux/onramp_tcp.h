@@ -16,8 +16,8 @@
  * may be wrong, so that the clocks are never taken for a queue for long.
  *
  * Hosts whose clocks are synchronised may tell each other how far they are apart
- * (onramp_clock_told()). Then one-way delays are known within an error, and the
- * least one does not have to rise: a queue that stays is not forgotten.
+ * (onramp_path_told()). Then one-way delays are known within an error, and the
+ * least one does not have to rise as clocks drift.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC, in which Linux makes its stamps.
  * No call allocates, sleeps, loops without a bound or touches anything but its
@@ -49,6 +49,8 @@ typedef __INT32_TYPE__ onramp_s32;
 #define ONRAMP_ESTIMATE 30000000000ull
 /* What is told of clocks is good for so long (ns); it is told every second. */
 #define ONRAMP_KNOWN 5000000000ull
+/* Least delays by such clocks are of so long, and of as long before (ns). */
+#define ONRAMP_TURN 30000000000ull
 /* So long nothing is held on a path where nothing was kept (ns). */
 #define ONRAMP_STAND_DOWN 10000000000ull
 /* Length of a window (ns): 2^28, about a quarter of a second. */
@@ -89,15 +91,32 @@ struct onramp_window {
 };
 
 /**
+ * struct onramp_known - a path by clocks that hosts have compared
+ * @told: when the difference of the clocks was told (ns); 0 if it is not known
+ * @ahead: by how much the peer's clock is ahead then (ns from the anchor)
+ * @used: when a delay was counted by it (ns)
+ * @refused: before this it is not to be told: stamps contradicted it (ns)
+ * @turned: when the newer of the two times began that least values are of (ns)
+ * @nearest: the least one-way delay, newer and older (ns)
+ * @trips: the least round trip, likewise (ns)
+ * @error: by how much @ahead may be wrong (ns)
+ */
+struct onramp_known {
+	onramp_u64 told;
+	onramp_s64 ahead;
+	onramp_u64 used;
+	onramp_u64 refused;
+	onramp_u64 turned;
+	onramp_s64 nearest[2];
+	onramp_u32 trips[2];
+	onramp_u32 error;
+};
+
+/**
  * struct onramp_clock - the peer's clock, as far as stamps tell
  * @since: when @least was (ns)
  * @least: the least difference (ns from @anchor)
  * @estimated: when the rates were estimated (ns)
- * @told: when the difference of the clocks was told (ns); 0 if it is not known
- * @ahead: by how much the peer's clock is ahead then (ns from @anchor)
- * @nearest: the least one-way delay since it is known (ns)
- * @refused: before this it is not to be told: stamps contradicted it (ns)
- * @error: by how much @ahead may be wrong (ns)
  * @anchor: the first difference (us, modulo 2^32)
  * @rate: how much faster the peer's clock runs, by an estimate (Q30)
  * @drift: by how much that may be too little (Q30); 0 without an estimate
@@ -106,11 +125,6 @@ struct onramp_clock {
 	onramp_u64 since;
 	onramp_s64 least;
 	onramp_u64 estimated;
-	onramp_u64 told;
-	onramp_s64 ahead;
-	onramp_s64 nearest;
-	onramp_u64 refused;
-	onramp_u32 error;
 	onramp_u32 anchor;
 	onramp_s32 rate;
 	onramp_u32 drift;
@@ -130,6 +144,7 @@ struct onramp_connection {
  * struct onramp_path - all connections to one address; all of it zero at first
  * @rule: the decision
  * @clock: its clock
+ * @known: the same by clocks that hosts have compared
  * @window: bounds found since @opened
  * @opened: when the window began
  * @last: when the newest packet leaves, or left
@@ -147,6 +162,7 @@ struct onramp_connection {
 struct onramp_path {
 	struct onramp rule;
 	struct onramp_clock clock;
+	struct onramp_known known;
 	struct onramp_window window;
 	onramp_u64 opened;
 	onramp_u64 last;
@@ -237,7 +253,7 @@ static inline void onramp_clock_estimated(struct onramp_clock *k, onramp_u64 now
 /* Nanoseconds as microseconds, modulo 2^32; BPF has no signed division. */
 static inline onramp_u32 onramp_micro(onramp_s64 ns)
 {
-	return ns < 0 ? 0 - (onramp_u32)((onramp_u64)-ns / ONRAMP_MICROSECOND) :
+	return ns < 0 ? 0 - (onramp_u32)((0 - (onramp_u64)ns) / ONRAMP_MICROSECOND) :
 			(onramp_u32)((onramp_u64)ns / ONRAMP_MICROSECOND);
 }
 
@@ -247,57 +263,6 @@ static inline onramp_s64 onramp_clock_at(const struct onramp_clock *k,
 {
 	return (onramp_s64)(onramp_s32)(difference - k->anchor) *
 	       ONRAMP_MICROSECOND;
-}
-
-/**
- * onramp_clock_told() - hosts have compared their clocks
- * @k: the clock
- * @now: the time
- * @ahead: the peer's CLOCK_MONOTONIC less ours (ns)
- * @error: by how much that may be wrong (ns)
- *
- * Nothing comes of it if stamps have contradicted it of late.
- */
-static inline void onramp_clock_told(struct onramp_clock *k, onramp_u64 now,
-				     onramp_s64 ahead, onramp_u32 error)
-{
-	if (k->since == 0 || now < k->refused)
-		return;
-	if (k->told == 0)
-		k->nearest = ONRAMP_SPAN_MAX;
-	k->told = now;
-	k->ahead = onramp_clock_at(k, onramp_micro(ahead));
-	k->error = error;
-}
-
-/*
- * The delay over that of an empty path, by clocks that are known. That of an
- * empty path is the least one so far, and at most half of the least round trip
- * if it is symmetric: what is first to see a path may see it with a queue.
- *
- * Return: -1 if they are not known, not well enough (a quarter of the threshold)
- * or cannot be right: nothing arrives before it was sent.
- */
-static inline onramp_s64 onramp_clock_delay(struct onramp_clock *k,
-					    onramp_u64 now, onramp_s64 at,
-					    onramp_s64 back, onramp_u32 trip,
-					    onramp_u32 threshold)
-{
-	onramp_s64 took = at - k->ahead, empty = trip / 2;
-
-	if (k->told == 0 || now > k->told + ONRAMP_KNOWN ||
-	    k->error > threshold / 4)
-		return -1;
-	if (took < -(onramp_s64)k->error || k->ahead - back < -(onramp_s64)k->error) {
-		k->told = 0;
-		k->refused = now + ONRAMP_STAND_DOWN;
-		return -1;
-	}
-	if (took < k->nearest)
-		k->nearest = took;
-	if (k->nearest < empty)
-		empty = k->nearest;
-	return took - empty;
 }
 
 /*
@@ -317,6 +282,81 @@ onramp_path_config(const struct onramp_path *p, const struct onramp_tcp_config *
 						    ONRAMP_SPAN_MAX);
 	rule.spread = rule.threshold / 5;
 	return rule;
+}
+
+/**
+ * onramp_path_told() - hosts have compared their clocks
+ * @p: the path to the peer
+ * @now: the time
+ * @ahead: the peer's CLOCK_MONOTONIC less ours (ns)
+ * @error: by how much that may be wrong (ns)
+ *
+ * Nothing comes of it if stamps have contradicted it of late.
+ */
+static inline void onramp_path_told(struct onramp_path *p, onramp_u64 now,
+				    onramp_s64 ahead, onramp_u32 error)
+{
+	struct onramp_known *k = &p->known;
+
+	if (p->clock.since == 0 || now < k->refused)
+		return;
+	if (k->told == 0) {
+		k->turned = now;
+		k->nearest[0] = k->nearest[1] = ONRAMP_SPAN_MAX;
+		k->trips[0] = k->trips[1] = ONRAMP_SPAN_MAX;
+	}
+	k->told = now;
+	k->ahead = onramp_clock_at(&p->clock, onramp_micro(ahead));
+	k->error = error;
+}
+
+/* Least values of the last half minute and of the one before: a path changes. */
+static inline void onramp_known_least(struct onramp_known *k, onramp_u64 now,
+				      onramp_s64 took, onramp_u32 trip)
+{
+	if (now > k->turned + ONRAMP_TURN) {
+		k->turned = now;
+		k->nearest[1] = k->nearest[0];
+		k->nearest[0] = took;
+		k->trips[1] = k->trips[0];
+		k->trips[0] = trip;
+	}
+	if (took < k->nearest[0])
+		k->nearest[0] = took;
+	k->trips[0] = onramp_min(k->trips[0], trip);
+}
+
+/*
+ * The delay over that of an empty path, by clocks that are known. That of an
+ * empty path is the least one of late. What is first to see a path may see it
+ * with a queue: no more than half of the least round trip, if that is less, but
+ * by no more than a quarter of the threshold, as ways there and back may differ.
+ *
+ * Return: -1 if they are not known, not well enough (a quarter of the threshold)
+ * or cannot be right: nothing arrives before it was sent.
+ */
+static inline onramp_s64 onramp_known_delay(struct onramp_known *k,
+					    onramp_u64 now, onramp_s64 at,
+					    onramp_s64 back, onramp_u32 trip,
+					    onramp_u32 threshold)
+{
+	onramp_s64 took = at - k->ahead, error = k->error, least, half;
+
+	if (k->told == 0 || now > k->told + ONRAMP_KNOWN ||
+	    k->error > threshold / 4)
+		return -1;
+	if (took < -error || k->ahead - back < -error) {
+		k->told = 0;
+		k->refused = now + ONRAMP_STAND_DOWN;
+		return -1;
+	}
+	k->used = now;
+	onramp_known_least(k, now, took, trip);
+	least = k->nearest[k->nearest[1] < k->nearest[0]];
+	half = onramp_min(k->trips[0], k->trips[1]) / 2;
+	if (half < least - threshold / 4)
+		half = least - threshold / 4;
+	return took - (half < least ? half : least);
 }
 
 /**
@@ -441,7 +481,7 @@ onramp_path_observe(struct onramp_path *p, struct onramp_connection *n,
 		k->least = 0;
 		k->rate = 0;
 		k->drift = 0;
-		k->told = 0;
+		p->known.told = 0;
 		p->window.upper_at = 0;
 		p->window.lower_at = 0;
 		p->round_trip = 0;
@@ -490,7 +530,8 @@ onramp_path_observe(struct onramp_path *p, struct onramp_connection *n,
 		}
 		back = onramp_clock_at(k, s->value - now);
 		onramp_window_add(p, s, sent, at, back);
-		known = onramp_clock_delay(k, time, at, back, p->round_trip,
+		known = onramp_known_delay(&p->known, time, at, back,
+					   onramp_span(sent, s->now),
 					   onramp_path_config(p, c).threshold);
 		if (known >= 0)
 			delay = known;

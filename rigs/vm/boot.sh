@@ -36,7 +36,7 @@ version=$(cat "$kernel/version")
 module "$kernel"
 package=$(deploy/linux/hostctl/package.sh marimoctl)
 onramp=$(deploy/linux/hostctl/package.sh onrampctl)
-base=$(rigs/debian/root.sh --newest boot systemd-sysv udev ifupdown iproute2 kmod procps netcat-openbsd libelf1t64 zlib1g frr bpftool dbus)
+base=$(rigs/debian/root.sh --newest boot systemd-sysv udev ifupdown iproute2 kmod procps netcat-openbsd libelf1t64 zlib1g frr bpftool dbus chrony)
 
 # quoted PAGE REGEXP: what it has between back quotes in the rows of tables, as far as that matches.
 quoted() { sed -n '/^|/p' "$1" | grep -oE '`[^`]+`' | tr -d '`' | grep -E "$2"; }

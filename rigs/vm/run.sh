@@ -87,7 +87,11 @@ kernel=$("$rig/kernel.sh" "$series") || {
 version=$(cat "$kernel/version")
 traffic
 case $case-$CONGESTION in
-onramp-* | limits-* | cost-*) tool onrampctl --bin onrampctl ;;
+onramp-* | limits-* | cost-*)
+    tool onrampctl --bin onrampctl
+    gcc-12 -O2 -static -Wall -Werror -o "$built/synchronise" "$rig/synchronise.c"
+    programs+=(synchronise)
+    ;;
 record-*) ONRAMP_PROGRAM=record tool onrampctl --bin onrampctl ;;
 *-marimo)
     module "$kernel"

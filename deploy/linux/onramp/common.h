@@ -151,6 +151,7 @@ struct packet {
 
 #define MAPPED __builtin_bswap32(0xffff)
 #define STAMPS __builtin_bswap32(0x0101080a) /* two of padding; RFC 7323, 3.2 */
+#define STAMPS_OF_SYN __builtin_bswap32(0x0402080a) /* SACK permitted */
 #define FRAGMENT __builtin_bswap16(0x3fff)
 
 #define LOAD(skb, at, to) (READ(skb, at, to, sizeof(*(to))) == 0)

@@ -110,8 +110,8 @@ static ALWAYS_INLINE void *socket_of(struct __sk_buff *skb,
 }
 
 /*
- * What stamps tell, if this acknowledges new data: a duplicate repeats the echo
- * of an older packet.
+ * What stamps tell, if this acknowledges new data, or a SYN: a duplicate repeats
+ * the echo of an older packet.
  */
 static ALWAYS_INLINE struct onramp_connection *
 read_stamps(void *socket, const struct packet *p, struct onramp_stamps *s)
@@ -124,13 +124,30 @@ read_stamps(void *socket, const struct packet *p, struct onramp_stamps *s)
 	/* Nor anything that TCP itself would not take. */
 	if (!tcp || !BITS(tcp, tcp_usec_ts) ||
 	    (s32)(acknowledged - tcp->snd_una) <= 0 ||
-	    (s32)(acknowledged - tcp->snd_nxt) > 0 ||
-	    beside + WINDOW_MAX > 2 * WINDOW_MAX)
+	    (s32)(acknowledged - tcp->snd_nxt) > 0)
+		return 0;
+	/* Of a peer's first packet nothing is known to compare it with. */
+	if (!(p->tcp.flags & TCP_SYN) && beside + WINDOW_MAX > 2 * WINDOW_MAX)
 		return 0;
 	s->value = __builtin_bswap32(p->tcp.value);
 	s->echo = __builtin_bswap32(p->tcp.echo) - tcp->tsoffset;
 	return bpf_sk_storage_get(&connections, socket, 0,
 				  BPF_SK_STORAGE_GET_F_CREATE);
+}
+
+/* Stamps of a SYN lie behind its MSS, as Linux and most others write it. */
+static ALWAYS_INLINE int read_stamps_of_syn(struct __sk_buff *skb, struct packet *p)
+{
+	struct {
+		u32 option, value, echo;
+	} stamps;
+
+	if (p->tcp.length >> 4 < 9 || !LOAD(skb, p->at + 24, &stamps) ||
+	    (stamps.option != STAMPS && stamps.option != STAMPS_OF_SYN))
+		return 0;
+	p->tcp.value = stamps.value;
+	p->tcp.echo = stamps.echo;
+	return 1;
 }
 
 /*
@@ -193,9 +210,15 @@ SEC("tcx/ingress") int report(struct __sk_buff *skb)
 	void *socket;
 	int reported;
 
-	if (!read_packet(skb, &p) || !has_stamps(&p.tcp) ||
-	    (p.tcp.flags & (TCP_SYN | TCP_RST | TCP_ACK)) != TCP_ACK ||
-	    !bpf_map_lookup_elem(&paths, &p.source))
+	if (!read_packet(skb, &p) || (p.tcp.flags & (TCP_RST | TCP_ACK)) != TCP_ACK)
+		return TCX_NEXT;
+	/*
+	 * Before its data a connection's SYN shows the path, mostly without the
+	 * queue that the data of all who begin with it make.
+	 */
+	if (p.tcp.flags & TCP_SYN ?
+		    !read_stamps_of_syn(skb, &p) || !path_to(&p.source, s.now) :
+		    !has_stamps(&p.tcp) || !bpf_map_lookup_elem(&paths, &p.source))
 		return TCX_NEXT;
 	socket = socket_of(skb, &p);
 	if (!socket)
@@ -251,7 +274,7 @@ SEC("syscall") int set_difference(struct bpf_onramp_difference *known)
 	if (!path)
 		return 1;
 	bpf_spin_lock(&path->lock);
-	onramp_clock_told(&path->path.clock, now, ahead, error);
+	onramp_path_told(&path->path, now, ahead, error);
 	bpf_spin_unlock(&path->lock);
 	return 0;
 }

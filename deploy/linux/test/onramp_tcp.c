@@ -3,6 +3,7 @@
  * onramp_tcp.h: cases that can be followed by hand, a model of a path with a
  * clock of its own, and random calls, forged ones among them.
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,7 +175,7 @@ static struct told compared(const struct onramp_tcp_config *c, onramp_u64 queue,
 					   .echo = (onramp_u32)(at / 1000) };
 
 		if (at % SECOND == 100000)
-			onramp_clock_told(&p.clock, at,
+			onramp_path_told(&p, at,
 					  (onramp_s64)(987654321000ll + (double)at * 1e-7) + wrong,
 					  error);
 		CHECK(onramp_path_observe(&p, &n, c, &s, &closed) == ONRAMP_TOLD);
@@ -182,7 +183,7 @@ static struct told compared(const struct onramp_tcp_config *c, onramp_u64 queue,
 			told.first = p.delay;
 	}
 	told.last = p.delay;
-	told.refused = p.clock.refused != 0;
+	told.refused = p.known.refused != 0;
 	return told;
 }
 
@@ -191,7 +192,6 @@ static void differences(void)
 	struct onramp_tcp_config c = defaults;
 	struct told told;
 
-	c.threshold = 100000;
 	/* The queue is seen, but for the half that is taken for the way back; and stays. */
 	told = compared(&c, 200000, 0, 0);
 	CHECK(told.first >= 99000 && told.first <= 101000);
@@ -199,6 +199,11 @@ static void differences(void)
 	/* An error within what is said of it. */
 	told = compared(&c, 200000, -20000, 20000);
 	CHECK(told.first >= 118000 && told.first <= 121000 && !told.refused);
+	/* No more of it than a quarter of the threshold: ways may differ. */
+	c.threshold = 100000;
+	told = compared(&c, 200000, 0, 0);
+	CHECK(told.first >= 24000 && told.first <= 26000);
+	CHECK(told.last >= 24000 && told.last <= 26000 && !told.refused);
 	/* More than a quarter of the threshold: as if nothing was said. */
 	told = compared(&c, 200000, 0, 25001);
 	CHECK(told.first <= 1000 && !told.refused);
@@ -217,6 +222,41 @@ static void differences(void)
 	CHECK(told.first <= 1000 && told.last <= 1000 && !told.refused);
 	told = compared(&c, 0, -15000, 25000);
 	CHECK(told.first >= 14000 && told.first <= 16000 && !told.refused);
+}
+
+/*
+ * Delay at the end of two minutes by clocks that are known to 5 us, on a path of
+ * 20 us each way that becomes longer after one second, or of which one stamp is
+ * forged then. What both do passes.
+ */
+static void ending(onramp_u64 longer, onramp_s32 forged_value, onramp_u32 forged_echo)
+{
+	struct onramp_tcp_config c = defaults;
+	struct onramp_path p = { 0 };
+	struct onramp_connection n = { 0 };
+	struct onramp_window closed;
+	onramp_u32 after = 0;
+
+	c.threshold = 60000;
+	for (onramp_u64 at = SECOND; at < 121 * SECOND; at += 500000) {
+		onramp_u64 way = 20000 + (at >= 2 * SECOND ? longer : 0);
+		struct onramp_stamps s = { .now = at + way + 20000,
+					   .value = peer(at + way, 0),
+					   .echo = (onramp_u32)(at / 1000) };
+
+		if (at % SECOND == 500000)
+			onramp_path_told(&p, at, 987654321000ll, 5000);
+		if (at == 2 * SECOND) {
+			s.value += (onramp_u32)forged_value;
+			s.echo += forged_echo;
+		}
+		onramp_path_observe(&p, &n, &c, &s, &closed);
+		if (at == 3 * SECOND)
+			after = p.delay;
+	}
+	CHECK(after >= (longer ? longer - 1000 : 10000) && after <= (longer ? longer : 20000) + 5000);
+	/* The way there is now longer than the way back. */
+	CHECK(p.delay <= (longer ? c.threshold / 4 : 1000) && p.known.used == p.reported);
 }
 
 /* One that is older than the last, and one that is forged, are soon nothing. */
@@ -274,10 +314,10 @@ static void forged(void)
 			if (draw() % 500 == 0)
 				s.echo = (onramp_u32)draw();
 			if (run % 2 && draw() % 50 == 0)
-				onramp_clock_told(&p.clock, now, (onramp_s64)draw(),
+				onramp_path_told(&p, now, draw() % 9 ? (onramp_s64)draw() : INT64_MIN,
 						  (onramp_u32)(draw() >> (32 + draw() % 32)));
 			else if (run % 2 && draw() % 50 == 0)
-				onramp_clock_told(&p.clock, now, 777000,
+				onramp_path_told(&p, now, 777000,
 						  (onramp_u32)draw() % 30000);
 			if (onramp_path_observe(&p, &n[draw() % 3], &c, &s, &closed) ==
 			    ONRAMP_TOLD)
@@ -301,6 +341,10 @@ int main(void)
 	by_hand();
 	clocks();
 	differences();
+	ending(200000, 0, 0);
+	/* Within the error of the clocks, 4 us before it was sent; a round trip of 1 us. */
+	ending(0, -24, 0);
+	ending(0, 39 - 20, 39);
 	passing();
 	forged();
 	if (!failed)

@@ -1,9 +1,12 @@
 //! The command line.
 
-use crate::{devices::Form, exchange::Source};
+use crate::{devices::Form, synchronised::Source};
 use clap::{Args, Parser, Subcommand};
 use hostctl::journal::Watch;
-use std::{net::SocketAddr, path::PathBuf};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+};
 
 /// On-Ramp on this host: loads its BPF programs, says to which destinations packets are held, and watches them.
 #[derive(Parser)]
@@ -35,6 +38,8 @@ pub enum Command {
     Rollback,
     /// Keeps routes as they were enabled, and estimates clocks; runs until it is ended.
     Watch(Following),
+    /// Asks a peer that runs `watch --clock` how far both clocks are apart, and by how much that may be wrong.
+    Clock(Clock),
     /// Status in the text format of Prometheus.
     Metrics(Metrics),
 }
@@ -124,6 +129,23 @@ pub struct Following {
     pub key: Option<PathBuf>,
     /// UDP port of all these hosts
     #[arg(long, default_value_t = 61_319, requires = "clock")]
+    pub port: u16,
+}
+
+/// `onrampctl clock`.
+#[derive(Args)]
+pub struct Clock {
+    /// Address of the peer
+    #[arg(value_name = "ADDRESS")]
+    pub peer: IpAddr,
+    /// Who says by how much this host's clock may be wrong: kernel, chrony, or a time such as 2us
+    #[arg(long, value_name = "SOURCE")]
+    pub clock: Source,
+    /// File with what both hosts share
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// UDP port of the peer
+    #[arg(long, default_value_t = 61_319)]
     pub port: u16,
 }
 

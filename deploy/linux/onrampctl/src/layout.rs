@@ -2,7 +2,10 @@
 
 use hostctl::plain::Plain;
 use serde::{Serialize, Serializer};
-use std::net::{IpAddr, Ipv6Addr};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv6Addr},
+};
 
 /// `struct bpf_onramp_address`: of IPv6, or of IPv4 as that.
 #[repr(transparent)]
@@ -104,14 +107,11 @@ pub struct Path {
     pub since: u64,
     pub least: i64,
     pub estimated: u64,
-    pub told: u64,
-    pub ahead: i64,
-    pub nearest: i64,
-    pub refused: u64,
-    pub error: u32,
     pub anchor: u32,
     pub rate: i32,
     pub drift: u32,
+    pub reserved: u32,
+    pub known: Known,
     pub window: Window,
     pub opened: u64,
     pub last: u64,
@@ -125,11 +125,30 @@ pub struct Path {
     pub delay: u32,
     pub round_trip: u32,
     pub threshold: u32,
-    pub reserved: u32,
+    pub reserved_2: u32,
 }
 
 // SAFETY: numbers, with reserved ones where the compiler of C leaves a gap, which the kernel zeroes.
 unsafe impl Plain for Path {}
+
+/// `struct onramp_known`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the header has them")]
+pub struct Known {
+    pub told: u64,
+    pub ahead: i64,
+    pub used: u64,
+    pub refused: u64,
+    pub turned: u64,
+    pub nearest: [i64; 2],
+    pub trips: [u32; 2],
+    pub error: u32,
+    pub reserved: u32,
+}
+
+// SAFETY: numbers, with a reserved one where the compiler of C leaves a gap, which the kernel zeroes.
+unsafe impl Plain for Known {}
 
 /// `struct onramp_window`.
 #[repr(C)]
@@ -188,28 +207,48 @@ unsafe impl Plain for Difference {}
 const KNOWN: u64 = 5_000_000_000;
 
 impl Path {
-    /// Whether delays are counted by clocks that are known.
+    /// Whether the newest delays are counted by clocks that are known.
     pub fn is_known(&self) -> bool {
-        self.told > 0 && self.why_relative().is_none()
+        self.known.used > 0 && self.reported <= self.known.used + KNOWN
     }
 
-    /// Why they are not, if hosts have compared them; `None` if that is not so.
-    pub fn why_relative(&self) -> Option<String> {
-        if self.refused > self.reported {
-            return Some("stamps contradict what the hosts say of their clocks".into());
+    /// Why they are not, where hosts have compared their clocks.
+    pub fn why_relative(&self) -> Option<Relative> {
+        match self.known {
+            Known { refused, .. } if refused > self.reported => Some(Relative::Contradicted),
+            Known { told, .. } if self.is_known() || told == 0 || self.reported <= told => None,
+            Known { told, .. } if self.reported > told + KNOWN => Some(Relative::Silent),
+            Known { error: u32::MAX, .. } => Some(Relative::Unknown),
+            Known { error, .. } if error > self.threshold / 4 => Some(Relative::Coarse),
+            _ => Some(Relative::Foreign),
         }
-        let us = |ns: u32| f64::from(ns) / 1e3;
-        match (self.told, self.error) {
-            (0, _) => None,
-            (told, _) if self.reported > told + KNOWN => Some("nothing is said of the clocks any more".into()),
-            (_, u32::MAX) => Some("the peer does not know by how much its clock may be wrong".into()),
-            (_, error) if error > self.threshold / 4 => Some(format!(
-                "the clocks may differ by {} us more, allowed is a quarter of the threshold, {} us",
-                us(error),
-                us(self.threshold / 4)
-            )),
-            _ => None,
-        }
+    }
+}
+
+/// Why delays of a path are counted from the least one, though hosts have compared their clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Relative {
+    /// A packet would have arrived before it was sent.
+    Contradicted,
+    /// The peer does not answer any more.
+    Silent,
+    /// The peer does not know by how much its clock may be wrong.
+    Unknown,
+    /// Both clocks together may be wrong by more than a quarter of the threshold.
+    Coarse,
+    /// Its connections have stamps of their own, or none has acknowledged anything.
+    Foreign,
+}
+
+impl fmt::Display for Relative {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Contradicted => "stamps contradict what the hosts say of their clocks",
+            Self::Silent => "the peer says nothing of its clock any more",
+            Self::Unknown => "the peer does not know by how much its clock may be wrong",
+            Self::Coarse => "the clocks may be wrong by more than a quarter of the threshold (onrampctl top --json)",
+            Self::Foreign => "its connections have stamps of their own (net.ipv4.tcp_timestamps = 2 at the peer)",
+        })
     }
 }
 

@@ -9,11 +9,13 @@ mod enable;
 mod exchange;
 mod layout;
 mod load;
+mod message;
 mod metrics;
 mod probe;
 mod rollback;
 mod stamps;
 mod status;
+mod synchronised;
 mod top;
 mod watch;
 
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Top(arguments) => ("top", top::top(&arguments)),
         Command::Rollback => ("rollback", rollback::rollback()),
         Command::Watch(arguments) => ("watch", watch::watch(&arguments)),
+        Command::Clock(arguments) => ("clock", exchange::clock(&arguments)),
         Command::Metrics(arguments) => ("metrics", metrics::metrics(&arguments)),
     };
     failure::end("onrampctl", name, outcome)

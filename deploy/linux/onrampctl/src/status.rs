@@ -69,11 +69,14 @@ pub fn gather() -> Outcome<Status> {
         status.form = clap::ValueEnum::to_possible_value(&loaded.form()).map(|form| form.get_name().to_owned());
         status.config = configuration::describe(&loaded.config()?).into_iter().collect();
         status.holds = loaded.prefixes()?.iter().map(|prefix| prefix.describe()).collect();
-        let paths = loaded.paths()?;
-        status.paths = paths.len();
+        status.paths = loaded.map("paths").map(|map| libbpf_rs::MapCore::keys(&map).count())?;
         status.counters = loaded.counters()?;
         status.advice.extend(advice(&status.counters));
-        status.advice.extend(clocks(&paths));
+        // After an upgrade what is loaded is of another version.
+        match loaded.paths() {
+            Ok(paths) => status.advice.extend(clocks(&paths)),
+            Err(failure) => status.advice.push(failure.to_string()),
+        }
     }
     Ok(status)
 }

@@ -33,8 +33,10 @@ struct Row {
     round_trip_us: f64,
     /// Of the peer's clock, beyond ours; `None` before it is estimated.
     clock_ppm: Option<f64>,
-    /// By how much the clocks may differ more than hosts have found by comparing them, us; `None` if delays are counted from the least one.
+    /// By how much the clocks may differ more than hosts have found by comparing them, us; `None` if they have not.
     clock_error_us: Option<f64>,
+    /// Delays are counted by that, and not from the least one.
+    clock_is_known: bool,
     /// Nothing is held, as something took packets past fq.
     stands_down: bool,
 }
@@ -53,16 +55,17 @@ impl Row {
             threshold_us: us(now.threshold),
             round_trip_us: us(now.round_trip),
             clock_ppm: (now.drift > 0).then(|| f64::from(now.rate) / 1_073.741_824),
-            clock_error_us: now.is_known().then(|| us(now.error)),
+            clock_error_us: (now.known.told > 0).then(|| us(now.known.error)),
+            clock_is_known: now.is_known(),
             stands_down: now.stand_down > now.last,
         }
     }
 
     fn line(&self) -> String {
         let clock = match (self.clock_error_us, self.clock_ppm) {
-            (Some(error), _) => format!("±{error:.1} us"),
-            (None, Some(ppm)) => format!("{ppm:.1} ppm"),
-            (None, None) => "-".into(),
+            (Some(error), _) if self.clock_is_known => format!("±{error:.1} us"),
+            (_, Some(ppm)) => format!("{ppm:.1} ppm"),
+            (_, None) => "-".into(),
         };
         let note = if self.stands_down { " stands down" } else { "" };
         format!(

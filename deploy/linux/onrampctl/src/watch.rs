@@ -5,7 +5,8 @@ use crate::{
     bpf::Loaded,
     clocks::{self, Clocks},
     devices::Device,
-    exchange::{Exchange, Key},
+    exchange::Exchange,
+    message::Key,
     stamps::OnRamp,
 };
 use hostctl::{complain, failure::Outcome, view, watch};
