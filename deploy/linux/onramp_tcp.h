@@ -326,26 +326,41 @@ static inline void onramp_known_least(struct onramp_known *k, onramp_u64 now,
 	k->trips[0] = onramp_min(k->trips[0], trip);
 }
 
+/* Whether clocks are told well enough: to a quarter of the threshold. */
+static inline int onramp_known_holds(const struct onramp_known *k, onramp_u64 now,
+				     onramp_u32 threshold)
+{
+	return k->told != 0 && now <= k->told + ONRAMP_KNOWN &&
+	       k->error <= threshold / 4;
+}
+
+/* Whether stamps can be of these clocks: nothing arrives before it was sent. */
+static inline int onramp_known_agrees(const struct onramp_known *k, onramp_s64 at,
+				      onramp_s64 back)
+{
+	onramp_s64 error = k->error;
+
+	return at - k->ahead >= -error && k->ahead - back >= -error;
+}
+
 /*
  * The delay over that of an empty path, by clocks that are known. That of an
  * empty path is the least one of late. What is first to see a path may see it
  * with a queue: no more than half of the least round trip, if that is less, but
  * by no more than a quarter of the threshold, as ways there and back may differ.
  *
- * Return: -1 if they are not known, not well enough (a quarter of the threshold)
- * or cannot be right: nothing arrives before it was sent.
+ * Return: -1 if they are not known well enough, or cannot be right.
  */
 static inline onramp_s64 onramp_known_delay(struct onramp_known *k,
 					    onramp_u64 now, onramp_s64 at,
 					    onramp_s64 back, onramp_u32 trip,
 					    onramp_u32 threshold)
 {
-	onramp_s64 took = at - k->ahead, error = k->error, least, half;
+	onramp_s64 took = at - k->ahead, least, half;
 
-	if (k->told == 0 || now > k->told + ONRAMP_KNOWN ||
-	    k->error > threshold / 4)
+	if (!onramp_known_holds(k, now, threshold))
 		return -1;
-	if (took < -error || k->ahead - back < -error) {
+	if (!onramp_known_agrees(k, at, back)) {
 		k->told = 0;
 		k->refused = now + ONRAMP_STAND_DOWN;
 		return -1;
@@ -466,6 +481,7 @@ onramp_path_observe(struct onramp_path *p, struct onramp_connection *n,
 	struct onramp_clock *k = &p->clock;
 	onramp_u64 sent;
 	onramp_s64 at, back, least, delay, most, known;
+	onramp_u32 threshold;
 
 	closed->upper_at = 0;
 	if (ago >= 0x80000000u) {
@@ -491,8 +507,12 @@ onramp_path_observe(struct onramp_path *p, struct onramp_connection *n,
 	at = onramp_clock_at(k, difference);
 	least = onramp_clock_least(k, time, c->drift);
 	delay = at - least;
-	if (delay > (onramp_s64)ONRAMP_APART * ONRAMP_MICROSECOND ||
-	    delay < -(onramp_s64)ONRAMP_APART * ONRAMP_MICROSECOND) {
+	back = onramp_clock_at(k, s->value - now - n->zero);
+	threshold = onramp_path_config(p, c).threshold;
+	if ((delay > (onramp_s64)ONRAMP_APART * ONRAMP_MICROSECOND ||
+	     delay < -(onramp_s64)ONRAMP_APART * ONRAMP_MICROSECOND) &&
+	    !(onramp_known_holds(&p->known, time, threshold) &&
+	      onramp_known_agrees(&p->known, at, back))) {
 		/* Taken for a packet without a queue: who knows better? */
 		n->zero += onramp_micro(delay);
 		n->zeros++;
@@ -528,11 +548,9 @@ onramp_path_observe(struct onramp_path *p, struct onramp_connection *n,
 			p->window.lower_at = 0;
 			p->opened = time;
 		}
-		back = onramp_clock_at(k, s->value - now);
 		onramp_window_add(p, s, sent, at, back);
 		known = onramp_known_delay(&p->known, time, at, back,
-					   onramp_span(sent, s->now),
-					   onramp_path_config(p, c).threshold);
+					   onramp_span(sent, s->now), threshold);
 		if (known >= 0)
 			delay = known;
 	}

@@ -259,6 +259,26 @@ static void ending(onramp_u64 longer, onramp_s32 forged_value, onramp_u32 forged
 	CHECK(p.delay <= (longer ? c.threshold / 4 : 1000) && p.known.used == p.reported);
 }
 
+/* A delay of 300 ms is one, and no other clock, if clocks are known. */
+static void standing_still(int known)
+{
+	struct onramp_path p = { 0 };
+	struct onramp_connection n = { 0 };
+	struct onramp_window closed;
+
+	answer(&p, &n, &defaults, SECOND, 20000, 0, &closed);
+	if (known)
+		onramp_path_told(&p, SECOND + MS / 2, 987654321000ll, 2000);
+	answer(&p, &n, &defaults, SECOND + MS, 20000, 0, &closed);
+	CHECK(answer(&p, &n, &defaults, SECOND + 2 * MS, 300 * MS, 0, &closed) ==
+	      (known ? ONRAMP_TOLD : ONRAMP_ZEROED));
+	CHECK(!known || (p.delay > 290 * MS && p.delay <= 300 * MS));
+	/* Stamps of another clock are another one's, and do not contradict it. */
+	n.zeros = 0;
+	CHECK(answer(&p, &n, &defaults, SECOND + 400 * MS, 20000, 1e6, &closed) == ONRAMP_ZEROED);
+	CHECK(p.known.refused == 0);
+}
+
 /* One that is older than the last, and one that is forged, are soon nothing. */
 static void passing(void)
 {
@@ -341,6 +361,8 @@ int main(void)
 	by_hand();
 	clocks();
 	differences();
+	standing_still(0);
+	standing_still(1);
 	ending(200000, 0, 0);
 	/* Within the error of the clocks, 4 us before it was sent; a round trip of 1 us. */
 	ending(0, -24, 0);
