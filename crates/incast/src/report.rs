@@ -28,7 +28,10 @@ pub fn report(arguments: &arguments::Report) -> End {
                 output::error(&format!("--out {}: {why}", out.display()));
                 return End::BadInput;
             }
-            report::write_several(folders, out)
+            match folders {
+                [folder] => report::write_to(folder, out),
+                folders => report::write_several(folders, out),
+            }
         }
     };
     match written {

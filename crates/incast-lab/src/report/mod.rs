@@ -26,14 +26,24 @@ pub const FILE: &str = "report.html";
 /// # Errors
 /// Results are missing or damaged, and nothing was written; or the page could not be written.
 pub fn write(folder: &Path) -> Result<PathBuf, ReportError> {
+    write_to(folder, &folder.join(FILE))
+}
+
+/// The same at another place.
+///
+/// # Errors
+/// As of [`write`].
+pub fn write_to(folder: &Path, out: &Path) -> Result<PathBuf, ReportError> {
     let results = results::read::read(folder)?;
     let figures = input::figures::read(&results)?;
     let tuning = results::tuning::read(folder)?;
-    let page = page::render(&results, &figures, tuning.as_ref()).into_string();
-    let path = folder.join(FILE);
-    atomic::write(&path, |file| file.write_all(page.as_bytes()))
-        .map_err(|source| ReportError::Unwritable { path: path.clone(), source })?;
-    Ok(path)
+    save(&page::render(&results, &figures, tuning.as_ref()).into_string(), out)
+}
+
+fn save(page: &str, out: &Path) -> Result<PathBuf, ReportError> {
+    atomic::write(out, |file| file.write_all(page.as_bytes()))
+        .map_err(|source| ReportError::Unwritable { path: out.to_owned(), source })?;
+    Ok(out.to_owned())
 }
 
 /// Reads the results of several folders and writes one report of all of them to `out`.
@@ -47,10 +57,7 @@ pub fn write_several(folders: &[PathBuf], out: &Path) -> Result<PathBuf, ReportE
         let figures = input::figures::read(&results)?;
         parts.push(page::Part { folder, tuning: results::tuning::read(folder)?, figures, results });
     }
-    let page = page::render_several(&parts).into_string();
-    atomic::write(out, |file| file.write_all(page.as_bytes()))
-        .map_err(|source| ReportError::Unwritable { path: out.to_owned(), source })?;
-    Ok(out.to_owned())
+    save(&page::render_several(&parts).into_string(), out)
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ fn text(status: &Status, watched: &Counts) -> String {
     metric("loaded", "gauge", "Whether On-Ramp is attached to a device.", &one(status.devices.is_some().into()));
     metric("holds", "gauge", "Destinations that packets are held for.", &one(count(&status.holds)));
     metric("paths", "gauge", "Addresses that packets went to.", &one(status.paths as u64));
+    let help = "Of those, addresses whose delays are counted by clocks that were compared.";
+    metric("paths_known", "gauge", help, &one(status.paths_known as u64));
     metric("routes", "gauge", "Routes with the attributes that they were given.", &one(status.enabled.routes as u64));
     let help = "Routes that were enabled and have come back without.";
     metric("routes_drifted", "gauge", help, &one(count(&status.enabled.drifted)));

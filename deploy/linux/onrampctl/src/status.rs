@@ -31,6 +31,8 @@ pub struct Status {
     pub holds: Vec<String>,
     /// Addresses that packets went to.
     pub paths: usize,
+    /// Of those, addresses whose delays are counted by clocks that were compared.
+    pub paths_known: usize,
     /// What was counted.
     pub counters: Counters,
     /// Routes that were enabled.
@@ -51,6 +53,7 @@ pub fn gather() -> Outcome<Status> {
         config: BTreeMap::new(),
         holds: Vec::new(),
         paths: 0,
+        paths_known: 0,
         counters: Counters::default(),
         // A kernel without such stamps has no such routes.
         enabled: if bpf::lacking().is_none() { routes::enabled::<OnRamp>()? } else { Enabled::default() },
@@ -74,7 +77,10 @@ pub fn gather() -> Outcome<Status> {
         status.advice.extend(advice(&status.counters));
         // After an upgrade what is loaded is of another version.
         match loaded.paths() {
-            Ok(paths) => status.advice.extend(clocks(&paths)),
+            Ok(paths) => {
+                status.paths_known = paths.iter().filter(|(_, path)| path.is_known()).count();
+                status.advice.extend(clocks(&paths));
+            }
             Err(failure) => status.advice.push(failure.to_string()),
         }
     }

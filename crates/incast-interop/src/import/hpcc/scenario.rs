@@ -131,15 +131,12 @@ fn red(red: &Red) -> String {
 /// The law and its parameters.
 fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warnings: &mut Vec<String>) {
     let Simulation { config, base_rtt, window, .. } = simulation;
-    if config.cc_mode == Mode::Uncontrolled {
-        return uncontrolled(page, config, *window);
-    }
     let law = match config.cc_mode {
         Mode::Dcqcn => "dcqcn",
         Mode::Hpcc => "hpcc",
         Mode::Timely => "timely",
         Mode::Dctcp => "dctcp-rate",
-        Mode::Uncontrolled => "constant-window",
+        Mode::Uncontrolled => return uncontrolled(page, config, *window),
     };
     page.text("law", law, "CC_MODE");
     page.text("profile", HPCC_LINEAGE, "");
@@ -176,6 +173,7 @@ fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warning
             page.key("gain", format_args!("{:?}", config.ewma_gain), "EWMA_GAIN");
             page.text("additive_increase", config.dctcp_rate_ai, "DCTCP_RATE_AI");
         }
+        // It has returned.
         Mode::Uncontrolled => {}
     }
     page.text("min_rate", config.min_rate, "MIN_RATE");
