@@ -113,7 +113,12 @@ impl Exchange {
             }
             let patience = if self.due.is_empty() { PAUSE / 10 } else { Duration::from_millis(2) };
             let _ = self.socket.set_read_timeout(Some(patience));
-            while self.receive() {}
+            // A flood must not keep it from asking.
+            for _ in 0..8 * BATCH {
+                if !self.receive() {
+                    break;
+                }
+            }
         }
     }
 
