@@ -44,7 +44,7 @@ pub fn render_several(parts: &[Part<'_>]) -> Markup {
                 main {
                     @for (number, part) in (1..).zip(parts) {
                         h2 { a href=(format!("#folder-{number}")) { code { (part.folder.display()) } } ": " (part.results.first().text("name")) }
-                        (sections::verdict::section(&part.results, &part.figures))
+                        (sections::verdict::section(&part.results, &part.figures, part.tuning.is_some()))
                     }
                 }
                 @for (number, part) in (1..).zip(parts) {
@@ -82,7 +82,7 @@ fn content(results: &Results, figures: &Figures, tuning: Option<&Tuning>, has_ve
         (controls(results, figures))
         main {
             (sections::tuning::section(tuning))
-            @if has_verdict { (sections::verdict::section(results, figures)) }
+            @if has_verdict { (sections::verdict::section(results, figures, tuning.is_some())) }
             (sections::sweep::section(results))
             @for curves in &figures.points { (point(results, curves, figures)) }
             (sections::claims::section(results))

@@ -282,9 +282,18 @@ pub fn parse_column(text: &str) -> Result<Column, String> {
     if metrics::claimable().any(|name| name == metric) {
         return Ok(Column { class: class.to_owned(), metric: metric.to_owned() });
     }
-    let near = nearest(metric, metrics::claimable());
+    let near = nearest(metric, metrics::claimable()).or_else(|| without_unit(metric));
     let hint = near.map(|near| format!(" (did you mean \"{near}\"?)"));
-    Err(format!("there is no number {metric:?}{}", hint.unwrap_or_default()))
+    Err(format!("there is no number {metric:?}{}; incast list metrics has all", hint.unwrap_or_default()))
+}
+
+/// The number of which the unit is left out: `rct.p99` is `rct_us.p99`.
+fn without_unit(metric: &str) -> Option<&'static str> {
+    let (name, statistic) = metric.split_once('.').unwrap_or((metric, ""));
+    metrics::claimable().find(|other| {
+        let (whole, its) = other.split_once('.').unwrap_or((other, ""));
+        its == statistic && whole.strip_prefix(name).is_some_and(|unit| unit.starts_with('_'))
+    })
 }
 
 #[cfg(test)]
@@ -309,6 +318,18 @@ mod tests {
 
     fn columns(all: &[&str]) -> Vec<Column> {
         all.iter().map(|text| parse_column(text).expect("a column")).collect()
+    }
+
+    #[test]
+    fn what_is_no_number_names_the_nearest_one_and_where_all_are() {
+        for (found, meant) in
+            [("rct.p99", "rct_us.p99"), ("web:fct.p50", "fct_us.p50"), ("slowdown.p9", "slowdown.p99")]
+        {
+            let said = parse_column(found).expect_err(found);
+            assert!(said.contains(&format!("(did you mean \"{meant}\"?); incast list metrics has all")), "{said}");
+        }
+        let said = parse_column("speed").expect_err("none");
+        assert_eq!(said, "there is no number \"speed\"; incast list metrics has all");
     }
 
     #[test]

@@ -85,6 +85,10 @@ pub struct SchemeAdvice {
     pub is_exhaustive: bool,
     /// Runs that failed, and why the first did.
     pub failed: Option<(usize, String)>,
+    /// Settings that cannot be simulated, of how many, and why the first cannot.
+    pub refused: Option<(usize, usize, String)>,
+    /// All settings that were tried lie within what does not count, as far as their runs on the seeds of the search say.
+    is_flat: bool,
     /// Queues still rose at the end of a run of the start or of the best.
     pub is_too_short: bool,
     /// Of whose, by how much, and which duration would do; nothing of a search that was interrupted.
@@ -158,6 +162,8 @@ pub struct KeyAdvice {
     pub is_rough: bool,
     /// Runs that differ only in this key are the same to the packet.
     pub does_nothing: bool,
+    /// Some other value has full runs on three seeds that the best has, too.
+    pub is_compared: bool,
 }
 
 impl SchemeAdvice {
@@ -277,6 +283,8 @@ pub fn of(
         is_tested: !is_stopped,
         is_exhaustive: found.is_exhaustive && !is_stopped,
         failed: runs.failed(),
+        refused: runs.refused(),
+        is_flat: is_flat(found, problem.indifferent),
         is_too_short: [start, best].into_iter().any(|it| runs.is_too_short(it)),
         lengths: Vec::new(),
         scenario: runs.effective(best),
@@ -284,6 +292,14 @@ pub fn of(
         is_high: columns[0].1.better == Better::High,
         base: runs.base(0),
     }
+}
+
+/// All settings that were tried lie within what does not count.
+fn is_flat(found: &Found, indifferent: f64) -> bool {
+    let all: Option<Vec<f64>> = found.tried.iter().map(|it| it.difference).collect();
+    let all = all.unwrap_or_default();
+    let (low, high) = all.iter().fold((0.0, 0.0), |(low, high), it| (f64::min(low, *it), f64::max(high, *it)));
+    all.len() > 1 && high - low <= indifferent
 }
 
 /// The objective of settings minus that of others, in runs of the seeds of the search that both have.
@@ -309,6 +325,7 @@ fn of_key(problem: &Problem<'_>, found: &Found, runs: &Runs<'_>, key: usize) -> 
             *as_good.entry(it.settings[key]).or_default() |= mean(&own) <= problem.indifferent || is_open;
         }
     }
+    let is_compared = as_good.len() > 1;
     let good = if problem.axes[key].is_ordered {
         // As far as nothing in between is told apart.
         let up = as_good.range(best[key]..).take_while(|(_, is)| **is).last();
@@ -319,7 +336,7 @@ fn of_key(problem: &Problem<'_>, found: &Found, runs: &Runs<'_>, key: usize) -> 
     };
     let (left_alone, is_rough) = left_alone(problem, best, &known, runs, key);
     let left_alone = left_alone.map(|least| as_part(runs.columns()[0].1, runs.base(0), least));
-    KeyAdvice { as_good: good, left_alone, is_rough, does_nothing: does_nothing(found, runs, key) }
+    KeyAdvice { as_good: good, left_alone, is_rough, does_nothing: runs.is_idle(key), is_compared }
 }
 
 /// By how much the best settings with a key as at the start are worse than the best; and whether few or short runs say so.
@@ -348,7 +365,7 @@ fn left_alone(
 }
 
 /// All runs that differ in this key alone are the same to the packet.
-fn does_nothing(found: &Found, runs: &Runs<'_>, key: usize) -> bool {
+pub fn does_nothing(found: &Found, runs: &Runs<'_>, key: usize) -> bool {
     let mut pairs = 0;
     for (index, one) in found.tried.iter().enumerate() {
         for other in &found.tried[..index] {
@@ -432,8 +449,17 @@ impl Advice {
         if !others.is_empty() {
             said.push(format!("beside it: {}", others.join("; ")));
         }
-        let keys = self.axes.iter().zip(&scheme.keys);
-        said.extend(keys.map(|(axis, key)| format!("{}: {}", axis.key, key.describe(axis, self.is_relative(scheme)))));
+        let (keys, part) = (self.axes.iter().zip(&scheme.keys), scheme.indifferent);
+        let flat = scheme.is_flat && !scheme.helps() && scheme.apart.as_ref().is_none_or(|it| it.does_not_count(part));
+        let flat = flat.then(|| {
+            let part = text::significant(part * 100.0);
+            format!("makes no difference to this number: all that was run is within the {part}% that does not count")
+        });
+        said.extend(keys.map(|(axis, key)| {
+            let alone = flat.clone().filter(|_| !key.does_nothing);
+            let own = alone.unwrap_or_else(|| key.describe(axis, self.is_relative(scheme)));
+            format!("{}: {own}", axis.key)
+        }));
         if !scheme.conditions.is_empty() {
             let conditions = scheme.conditions.iter().map(Condition::text);
             said.push(format!("against the start elsewhere: {}", conditions.collect::<Vec<_>>().join("; ")));
@@ -447,6 +473,9 @@ impl Advice {
         }
         if let Some((count, why)) = &scheme.failed {
             said.push(format!("{count} runs failed, and their numbers are unknown; the first: {why}"));
+        }
+        if let Some((count, all, why)) = &scheme.refused {
+            said.push(format!("{count} of {all} settings cannot be simulated and were left out; the first: {why}"));
         }
         let how = if scheme.is_exhaustive { "all" } else { "of a pattern search" };
         said.push(format!("{} settings tried, {how}, {spent} run-equivalents", scheme.tried.len()));
@@ -622,6 +651,7 @@ impl KeyAdvice {
         }
         let value = |place: usize| text::toml(&axis.levels[place]);
         let range = match &self.as_good[..] {
+            _ if !self.is_compared => "no other value was run long enough to be compared".to_owned(),
             [] | [_] => "no other value that was run long enough is as good".to_owned(),
             [first, last] if axis.is_ordered && first == last => {
                 "no other value that was run long enough is as good".to_owned()
@@ -680,6 +710,8 @@ mod tests {
             is_tested: true,
             is_exhaustive: true,
             failed: None,
+            refused: None,
+            is_flat: false,
             is_too_short: false,
             lengths: Vec::new(),
             scenario: None,
@@ -725,6 +757,43 @@ mod tests {
         assert!(said.contains("nothing is worth changing: the best other values count as good as today's"), "{said}");
         assert!(said.contains("best in the search: switch.ecn.at = b") && !said.contains("set: "), "{said}");
         assert!(said.contains("-1.6% [-2.0%, -1.2%], which is less than what counts"), "{said}");
+    }
+
+    #[test]
+    fn keys_that_make_no_difference_say_so_and_those_not_compared_do_not_say_that_none_is_as_good() {
+        let key =
+            KeyAdvice { as_good: vec![1], left_alone: None, is_rough: true, does_nothing: false, is_compared: false };
+        let same = SchemeAdvice { apart: Some(apart(0.0, 0.0, 0.0)), keys: vec![key.clone()], ..advice() };
+        let said = all_of(SchemeAdvice { is_flat: true, ..same.clone() }).join("\n");
+        let flat =
+            "switch.ecn.at: makes no difference to this number: all that was run is within the 2% that does not count";
+        assert!(said.contains(flat) && !said.contains("as good") && !said.contains("not known"), "{said}");
+        let said = all_of(same.clone()).join("\n");
+        assert!(said.contains("switch.ecn.at: no other value was run long enough to be compared"), "{said}");
+        let compared = KeyAdvice { is_compared: true, ..key };
+        let said = all_of(SchemeAdvice { keys: vec![compared], ..same.clone() }).join("\n");
+        assert!(said.contains("switch.ecn.at: no other value that was run long enough is as good"), "{said}");
+        let worse = SchemeAdvice { is_flat: true, apart: Some(apart(0.05, 0.03, 0.07)), ..same };
+        assert!(!all_of(worse).join("\n").contains("makes no difference"), "other seeds say otherwise");
+    }
+
+    #[test]
+    fn settings_are_alike_where_all_that_were_tried_are_within_what_does_not_count() {
+        let found = |differences: &[Option<f64>]| {
+            let one = |(place, difference): (usize, &Option<f64>)| Standing {
+                settings: vec![place],
+                seeds: 1,
+                score: *difference,
+                difference: *difference,
+                excess: 0.0,
+                length: Length::Short,
+            };
+            Found { tried: differences.iter().enumerate().map(one).collect(), ..Found::nothing(&vec![0]) }
+        };
+        assert!(is_flat(&found(&[Some(0.0), Some(0.01), Some(-0.005)]), 0.02));
+        assert!(!is_flat(&found(&[Some(0.0), Some(0.015), Some(-0.015)]), 0.02), "two differ by more");
+        assert!(!is_flat(&found(&[Some(0.0), None]), 0.02), "one is not known");
+        assert!(!is_flat(&found(&[Some(0.0)]), 0.02), "nothing else was tried");
     }
 
     #[test]

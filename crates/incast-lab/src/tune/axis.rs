@@ -146,6 +146,14 @@ impl Over {
         Ok(Self { key: key.to_owned(), values: Values::List(several(values)?) })
     }
 
+    /// The first value.
+    pub fn first(&self) -> Value {
+        match &self.values {
+            Values::List(values) => values.first().cloned().unwrap_or(Value::Boolean(false)),
+            Values::Range { low, unit, .. } => unit.value(*low),
+        }
+    }
+
     /// The values, of one of `keys` keys, with that from which the search starts among them.
     pub fn axis(&self, keys: usize, start: &Value) -> Axis {
         let levels = match &self.values {

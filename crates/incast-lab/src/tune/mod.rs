@@ -178,7 +178,7 @@ impl Tuning {
         for column in question.within.iter().map(|within| &within.column).chain([&question.objective]) {
             can_be_measured(&starts[0], &long, column)?;
         }
-        let (axes, places) = axes(&question.over, &starts)?;
+        let (axes, places) = axes(&question, &starts)?;
         let point = point.iter().map(|(key, value)| (key.clone(), value.to_string()));
         let space = Space::new(&question, point.collect(), &starts, axes, places)?;
         Ok(Self { question, space, metric })
@@ -200,7 +200,8 @@ impl Tuning {
         let cpu = |runs: f64| text::significant(runs * self.space.cpu_s);
         let mut lines: Vec<String> = axes.collect();
         let count: usize = self.space.axes.iter().map(|axis| axis.levels.len()).product();
-        lines.push(format!("{count} settings, of which {} cannot be simulated", self.space.refused()));
+        let why = self.space.refusal().map_or_else(String::new, |why| format!("; the first: {why}"));
+        lines.push(format!("{count} settings, of which {} cannot be simulated{why}", self.space.refused()));
         lines.push(format!("at most {searched} full runs, about {} s of CPU", cpu(searched)));
         lines.extend(self.space.too_short());
         if self.question.vary > 0.0 {
@@ -313,6 +314,7 @@ fn search_scheme(
         (found, stopped) = search(&problem, runs);
         end = stopped.map_or(Ok(()), Err);
     }
+    runs.join_idle(&mut found);
     if end.is_ok() && found.best != start {
         say(&format!("{name}: testing {} on {held_out} other seeds", advice::settings(&axes, &found.best)));
         end = runs.unseen(&[start, found.best.clone()], held_out);
@@ -448,7 +450,8 @@ fn schemes(question: &Question, all: &[String]) -> Result<Vec<String>, RunError>
 }
 
 /// The values of each key, those of the starts among them, and where each start is.
-fn axes(over: &[Over], starts: &[Run]) -> Result<(Vec<Axis>, Vec<search::Settings>), RunError> {
+fn axes(question: &Question, starts: &[Run]) -> Result<(Vec<Axis>, Vec<search::Settings>), RunError> {
+    let over = &question.over;
     let effective: Vec<Table> = starts.iter().map(Run::effective).collect();
     let mut axes: Vec<Axis> = Vec::new();
     for one in over {
@@ -456,8 +459,8 @@ fn axes(over: &[Over], starts: &[Run]) -> Result<(Vec<Axis>, Vec<search::Setting
             value(table, &one.key).ok_or_else(|| RunError::Plan {
                 found: format!("--over {}", one.key),
                 message: format!(
-                    "the scenario has no such value to start from; --set {}=VALUE gives one, incast check prints all",
-                    one.key
+                    "the scenario has no such value to start from; {}, incast check prints all",
+                    no_start(&question.scenario, one)
                 ),
             })
         });
@@ -473,6 +476,15 @@ fn axes(over: &[Over], starts: &[Run]) -> Result<(Vec<Axis>, Vec<search::Setting
     });
     let places = places.collect();
     Ok((axes, places))
+}
+
+/// What to do about a key without a value: a scenario that has it says whether there can be one.
+fn no_start(scenario: &Scenario, over: &Over) -> String {
+    let sets = [(over.key.clone(), over.first().to_string())];
+    match scenario.possible(&sets) {
+        Ok(_) => format!("--set {}=VALUE gives one", over.key),
+        Err(error) => error.in_short(),
+    }
 }
 
 /// The value at a path; tables of a list are found by their names.

@@ -1,9 +1,9 @@
 //! The runs of a search: those of one scenario, with a grid over the keys and the duration.
 
 use super::{
-    Advice, MOST_SHORT, Means, Question, SHORT, Within,
+    Advice, MOST_SHORT, Means, Question, SHORT, Within, advice,
     axis::{self, Axis},
-    search::{self, Length, MOST_SEEDS, Outcome, Settings},
+    search::{self, Found, Length, MOST_SEEDS, Outcome, Settings},
 };
 use crate::{
     metrics::{self, Basis, Better, Metric},
@@ -67,6 +67,8 @@ pub struct Space {
     /// Places in the plan's list of all runs.
     runs: BTreeMap<(usize, Length, Settings, u64), usize>,
     refused: usize,
+    /// Why the first of these cannot be simulated.
+    refusal: Option<String>,
     is_open: bool,
 }
 
@@ -115,7 +117,7 @@ impl Space {
         for axis in &axes {
             grid.insert(axis.key.clone(), Value::Array(axis.levels.clone()));
         }
-        let (scenario, _) = regrid(question, &sets, &grid, &[])?;
+        let (scenario, why) = regrid(question, &sets, &grid, &[])?;
         let scenario = scenario.renamed(&format!("{}-tune", question.scenario.name));
         let plan = Plan::new(scenario, Some(MOST_SEEDS + super::MOST_HELD_OUT), &Only::default())?;
         let seeds = plan.scenario.seeds.clone();
@@ -133,6 +135,13 @@ impl Space {
         let all: usize = axes.iter().map(|axis| axis.levels.len()).product();
         let possible: BTreeSet<&Settings> = runs.keys().map(|(_, _, settings, _)| settings).collect();
         let refused = all - possible.len();
+        let refusal = why.first().map(ScenarioError::in_short);
+        if refused > 0 && possible.iter().all(|settings| places.contains(settings)) {
+            let why = refusal.unwrap_or_else(|| "no run is left of them".into());
+            let message =
+                format!("none of its values but the start can be simulated, {refused} are refused; the first: {why}");
+            return Err(RunError::Plan { found: "--over".into(), message });
+        }
         let mut space = Self {
             axes,
             schemes,
@@ -144,6 +153,7 @@ impl Space {
             plan,
             runs,
             refused,
+            refusal,
             is_open: false,
         };
         for (scheme, start) in space.starts.iter().enumerate() {
@@ -169,6 +179,11 @@ impl Space {
     /// Settings that cannot be simulated.
     pub fn refused(&self) -> usize {
         self.refused
+    }
+
+    /// Why the first of them cannot.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
     }
 
     /// Seeds that the search does not see.
@@ -249,6 +264,8 @@ pub struct Runs<'a> {
     within: usize,
     means: Means<'a>,
     measured: BTreeMap<(Settings, Length, usize), Measured>,
+    /// Keys that do nothing: settings that differ only in them are one.
+    idle: Vec<bool>,
 }
 
 /// What a run says.
@@ -281,7 +298,8 @@ impl<'a> Runs<'a> {
     pub fn new(space: &'a mut Space, scheme: usize, (columns, within): (&[Column], usize), means: Means<'a>) -> Self {
         let of = |column: &Column| Some((column.clone(), metrics::find(&column.metric)?));
         let columns = columns.iter().filter_map(of).collect();
-        Self { space, scheme, columns, within, means, measured: BTreeMap::new() }
+        let idle = vec![false; space.axes.len()];
+        Self { space, scheme, columns, within, means, measured: BTreeMap::new(), idle }
     }
 
     /// The keys.
@@ -308,9 +326,44 @@ impl<'a> Runs<'a> {
         Some(scenario.for_another_folder(table))
     }
 
-    /// What was measured, if it was.
+    /// What was measured, if it was, with these settings or with some that differ only in keys that do nothing.
     pub fn measured(&self, settings: &Settings, length: Length, seed: usize) -> Option<&Measured> {
-        self.measured.get(&(settings.clone(), length, seed))
+        let own = self.measured.get(&(settings.clone(), length, seed));
+        let is_one = |other: &Settings| {
+            let places = settings.iter().zip(other).zip(&self.idle);
+            places.into_iter().all(|((a, b), is_idle)| a == b || *is_idle)
+        };
+        let same = || {
+            let mut all = self.measured.iter();
+            all.find(|((other, its, of), _)| (*its, *of) == (length, seed) && is_one(other)).map(|(_, it)| it)
+        };
+        own.or_else(|| if self.idle.contains(&true) { same() } else { None })
+    }
+
+    /// Finds the keys that do nothing, and puts them back at their start in what was found.
+    pub fn join_idle(&mut self, found: &mut Found) {
+        let start = self.start().clone();
+        let idle: Vec<bool> = (0..start.len()).map(|key| advice::does_nothing(found, self, key)).collect();
+        for (key, _) in idle.iter().enumerate().filter(|(_, is_idle)| **is_idle) {
+            let mut back = found.best.clone();
+            back[key] = start[key];
+            if self.space.run_of(self.scheme, &back).is_some() {
+                found.best = back;
+            }
+        }
+        self.idle = idle;
+    }
+
+    /// Settings with another value of this key alone are the same to the packet, wherever two were run.
+    pub fn is_idle(&self, key: usize) -> bool {
+        self.idle[key]
+    }
+
+    /// Settings that cannot be simulated, of how many, and why the first cannot.
+    pub fn refused(&self) -> Option<(usize, usize, String)> {
+        let all = self.space.axes.iter().map(|axis| axis.levels.len()).product();
+        let why = self.space.refusal.clone().unwrap_or_else(|| "no run is left of it".into());
+        (self.space.refused > 0).then_some((self.space.refused, all, why))
     }
 
     /// Runs that failed, and why the first did.
@@ -521,7 +574,7 @@ impl search::Trials for Runs<'_> {
     }
 
     fn outcome(&self, trial: &search::Trial) -> Outcome {
-        let Some(measured) = self.measured.get(trial) else {
+        let Some(measured) = self.measured(&trial.0, trial.1, trial.2) else {
             return Outcome { objective: None, within: vec![None; self.within] };
         };
         let scaled = |((_, metric), value): (&(Column, &'static Metric), &Option<f64>)| {

@@ -28,6 +28,7 @@ fn what_is_found_is_tested_reported_and_goes_on_where_it_was() {
     assert_eq!(json(&results.join("tune.json")), found);
     let page = fs::read_to_string(results.join("report.html")).expect("a report");
     assert!(page.contains("Settings for background slowdown mean") && page.contains("class=\"map\""));
+    assert!(!page.contains("<h2>Settings</h2>"), "the seeds of the search favour what it chose");
     // Again: nothing is run, and nothing else is found.
     let again = succeed(&[&arguments[..], &["--json", "--resume"]].concat());
     assert_eq!(json_of(&again), found);
@@ -159,8 +160,17 @@ fn a_key_without_effect_is_named_and_combinations_that_cannot_be_are_counted() {
     let output = incast(&[own, vec!["--for", "background:slowdown.p50"], over].concat());
     let (said, messages) = (String::from_utf8_lossy(&output.stdout), stderr(&output));
     assert!(output.status.success(), "{messages}");
-    assert!(messages.contains("6 settings, of which 2 cannot be simulated"), "{messages}");
+    assert!(messages.contains("6 settings, of which 2 cannot be simulated; the first: "), "{messages}");
+    let unwrapped = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let refused = "2 of 6 settings cannot be simulated and were left out; the first: ";
+    assert!(unwrapped.contains(refused) && unwrapped.contains("beta"), "{said}");
     assert!(said.contains("switch.ecn.at: changes nothing"), "{said}");
+    // What does nothing stays as it was.
+    for line in said.lines().filter(|line| line.contains("best in the search: ") || line.contains("set: ")) {
+        assert!(line.contains("switch.ecn.at = 30KB"), "{said}");
+    }
+    let found = json(&out.join("small-tune/tune.json"));
+    assert_eq!(found["schemes"][0]["best"]["switch.ecn.at"], "30KB", "{found}");
     assert!(said.contains("nothing found that helps") || said.contains("set: "), "{said}");
 }
 
@@ -190,7 +200,18 @@ fn what_cannot_be_tuned_is_refused_and_nothing_is_written() {
             .concat(),
             "--within incast:slowdown.p99: is given twice",
         ),
-        (vec!["--for", "background:slowdown.p99", "--over", "switch.ecn.att=1KB..3KB"], "no such value to start from"),
+        (
+            vec!["--for", "background:slowdown.p99", "--over", "switch.ecn.att=1KB..3KB"],
+            "no such value to start from; switch.ecn.att: unknown key, allowed is `at` (did you mean \"at\"?)",
+        ),
+        (
+            vec!["--for", "background:slowdown.p99", "--over", "host.frames.overhead=1B..3B"],
+            "no such value to start from; ",
+        ),
+        (
+            vec!["--for", "background:slowdown.p99", "--over", "switch.ecn.at=0.05,1"],
+            "none of its values but the start can be simulated, 2 are refused; the first: switch.ecn.at: found 0.05",
+        ),
         (vec!["--for", "background:slowdown.p99", "--over", "switch.ecn.at=1KB"], "nothing to choose from"),
         (
             vec!["--for", "background:slowdown.p99", "--over", "scheme.dctpc.gain=0.1,0.2"],

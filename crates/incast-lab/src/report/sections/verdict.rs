@@ -57,11 +57,12 @@ fn lengths(results: &Results, is_shown: &dyn Fn(&Point) -> bool) -> Markup {
     }
 }
 
-/// The verdicts of the grid points that are shown in detail.
-pub fn section(results: &Results, figures: &Figures) -> Markup {
+/// The verdicts of the grid points that are shown in detail. Of a search the best settings are left out: they count the seeds by which it
+/// chose, which favours what it found.
+pub fn section(results: &Results, figures: &Figures, is_search: bool) -> Markup {
     let is_shown = |grid: &Point| figures.points.iter().any(|curves| results.points[curves.point] == *grid);
     let shown: Vec<_> = results.verdicts.iter().filter(|point| is_shown(&point.grid)).collect();
-    let of_settings = if results.settings.is_empty() {
+    let of_settings = if is_search || results.settings.is_empty() {
         html! {}
     } else {
         settings(&results.settings)

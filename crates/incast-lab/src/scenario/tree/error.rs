@@ -6,7 +6,11 @@ use super::{
     renamed::renamed,
 };
 use serde::de::{self, Expected, Unexpected};
-use std::{fmt, ops::Deref, path::PathBuf};
+use std::{
+    fmt::{self, Write as _},
+    ops::Deref,
+    path::PathBuf,
+};
 use thiserror::Error;
 
 /// Why a scenario was refused: one fault or several, a line of text each. Its parts are those of the first.
@@ -25,6 +29,11 @@ impl ScenarioError {
         more.dedup();
         let first = if more.is_empty() { first } else { more.remove(0) };
         Self { first: Box::new(first), more }
+    }
+
+    /// The first fault without its file: the key, what was found and what is allowed.
+    pub fn in_short(&self) -> String {
+        self.first.in_short()
     }
 
     /// All faults.
@@ -86,17 +95,22 @@ impl fmt::Display for Fault {
             (None, Some(line)) => write!(f, "{}:{line}: ", self.file.display())?,
             (None, None) => write!(f, "{}: ", self.file.display())?,
         }
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
-        }
-        f.write_str(&self.what)?;
+        f.write_str(&self.in_short())
+    }
+}
+
+impl Fault {
+    fn in_short(&self) -> String {
+        let mut text = if self.key.is_empty() { String::new() } else { format!("{}: ", self.key) };
+        text += &self.what;
+        // Writing to a string does not fail.
         if let Some(allowed) = &self.allowed {
-            write!(f, ", allowed is {allowed}")?;
+            let _ = write!(text, ", allowed is {allowed}");
         }
         if let Some(nearest) = &self.nearest {
-            write!(f, " (did you mean \"{nearest}\"?)")?;
+            let _ = write!(text, " (did you mean \"{nearest}\"?)");
         }
-        Ok(())
+        text
     }
 }
 
