@@ -220,6 +220,9 @@ impl Number {
     }
 }
 
+/// What the numbers are, which tables of one folder have otherwise.
+const MEANS: &str = "values are means over seeds of each seed's number; table and report pool the seeds";
+
 /// How many keys that differ are named.
 const NAMED: usize = 12;
 
@@ -256,6 +259,9 @@ impl Difference {
         let seeds = if self.seeds == 1 { "1 seed".to_owned() } else { format!("{} seeds", self.seeds) };
         let few = if self.seeds < LEAST_SEEDS { ": too few to tell anything apart" } else { "" };
         say(0, &format!("{how}; {seeds}{few}; 95% intervals, Holm's procedure for all numbers together"));
+        if self.seeds > 1 {
+            say(0, MEANS);
+        }
         type Is = fn(&Number) -> bool;
         let kinds: [(&str, Is); 4] = [
             ("not known, as flows did not finish", |number| !number.is_known()),
@@ -293,6 +299,7 @@ impl Difference {
             "is_paired": self.is_paired, "seeds": self.seeds, "runs": self.runs, "same_digest": self.same_digest,
             "values": self.values.iter().map(pairs).collect::<Vec<_>>(),
             "only_before": self.only_before, "only_after": self.only_after,
+            "numbers_are": "means over seeds of each seed's number",
             "numbers": self.numbers.iter().map(number).collect::<Vec<_>>(),
         })
     }

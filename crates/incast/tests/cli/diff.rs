@@ -26,8 +26,12 @@ fn a_setting_is_named_and_what_it_changes_is_told_apart() {
     assert!(said.contains("  topology.link.delay: ") && said.contains(" → 20us"), "{said}");
     // Another topology has other ideal times, and loads: it is not paired.
     assert!(said.contains("other flows, not paired; 3 seeds"), "{said}");
+    let unwrapped = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let means = "values are means over seeds of each seed's number; table and report pool the seeds";
+    assert!(unwrapped.contains(means), "{said}");
     let json = succeed(&["diff", text(&base), text(&slow), "--columns", "fct_us.p50", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["numbers_are"], "means over seeds of each seed's number");
     let numbers = json["numbers"].as_array().expect("numbers");
     assert_eq!((numbers.len(), json["runs"].as_u64(), json["same_digest"].as_u64()), (2, Some(6), Some(0)));
     for number in numbers {
