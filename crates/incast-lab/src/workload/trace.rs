@@ -20,7 +20,7 @@ use std::{
 };
 
 /// All errors of a file; of many the first.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Errors {
     found: Vec<TraceError>,
     more: usize,
@@ -38,19 +38,59 @@ impl Errors {
         }
     }
 
-    /// `good`, or one error that has the others behind it, a line of text each with what `place` says.
-    fn finish<T>(self, good: T, place: fn(&TraceError) -> String) -> Result<T, TraceError> {
+    /// These and others, by their lines.
+    fn and(mut self, others: &Self) -> Self {
+        self.found.extend(others.found.iter().cloned());
+        self.found.sort_by_key(|error| error.line);
+        self.more += others.more + self.found.len().saturating_sub(Self::SHOWN);
+        self.found.truncate(Self::SHOWN);
+        self
+    }
+
+    /// `good`, or one error that has the others behind it, a line of text each; `unit` is what a file's rows are called.
+    fn finish<T>(self, good: T, unit: &str) -> Result<T, TraceError> {
         let mut found = self.found.into_iter();
         let Some(mut all) = found.next() else { return Ok(good) };
         for error in found {
             // Writing to a string does not fail.
-            let _ = write!(all.message, "\n  {}{}", place(&error), error.message);
+            let _ = write!(all.message, "\n  {unit} {}: {}", error.line, error.message);
         }
         if self.more > 0 {
             let _ = write!(all.message, "\n  and {} more", self.more);
         }
         Err(all)
     }
+}
+
+/// What a file holds: flows, and rows that are none.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// The flows.
+    pub rows: Vec<Row>,
+    errors: Errors,
+    unit: &'static str,
+}
+
+impl From<Vec<Row>> for File {
+    /// Rows of a CSV, all of which are flows.
+    fn from(rows: Vec<Row>) -> Self {
+        Self { rows, errors: Errors::default(), unit: LINE }
+    }
+}
+
+/// What the rows of a CSV are called.
+const LINE: &str = "line";
+/// What those of a Parquet file are called.
+const ROW: &str = "row";
+
+fn unit(path: &Path) -> &'static str {
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")) { ROW } else { LINE }
+}
+
+/// A file by its name and what is wrong with it, where it is.
+pub fn in_words(name: &str, error: &TraceError) -> String {
+    let place = if error.line == 0 { String::new() } else { format!(" {} {}", unit(Path::new(name)), error.line) };
+    format!("{name:?}{place}: {}", error.message)
 }
 
 /// A trace whose hosts and classes are known.
@@ -103,17 +143,18 @@ pub fn read_addresses(text: &str) -> Result<BTreeMap<String, String>, TraceError
 /// Reads a file, Parquet if its name ends so.
 ///
 /// # Errors
-/// The file cannot be read, or a row is not a flow.
-pub fn read(path: &Path) -> Result<Vec<Row>, TraceError> {
+/// The file cannot be read, or a row of a Parquet file is not a flow. Those of a CSV are kept for [`resolve`], which names all.
+pub fn read(path: &Path) -> Result<File, TraceError> {
     if path.exists() && !path.is_file() {
         return Err(TraceError { line: 0, message: format!("{} is not a file", path.display()) });
     }
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")) {
-        return trace_parquet::read(path);
+    if unit(path) == ROW {
+        return Ok(File { unit: ROW, ..trace_parquet::read(path)?.into() });
     }
     let file = std::fs::File::open(path)
         .map_err(|error| TraceError { line: 0, message: format!("{} cannot be read: {error}", path.display()) })?;
-    read_csv(std::io::BufReader::new(file))
+    let (rows, errors) = rows_of(std::io::BufReader::new(file))?;
+    Ok(File { rows, errors, unit: LINE })
 }
 
 /// Reads CSV; `#` starts a comment line.
@@ -121,6 +162,12 @@ pub fn read(path: &Path) -> Result<Vec<Row>, TraceError> {
 /// # Errors
 /// See [`read`]; all rows that are no flows in one error.
 pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
+    let (rows, errors) = rows_of(input)?;
+    errors.finish(rows, LINE)
+}
+
+/// The flows, and the rows that are none.
+fn rows_of(input: impl std::io::Read) -> Result<(Vec<Row>, Errors), TraceError> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(input);
     let fail = |line: usize, message: String| TraceError { line, message };
     let csv_error = |error: csv::Error| {
@@ -153,6 +200,7 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
         let row = || {
             let size = field(bytes);
             Ok(Row {
+                line,
                 start: start_of(starts, field(start))?,
                 source: field(source).to_owned(),
                 destination: field(destination).to_owned(),
@@ -173,17 +221,17 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
             return Err(too_many(&format!("more than {LIMIT}")));
         }
     }
-    errors.finish(rows, |error| format!("line {}: ", error.line))
+    Ok((rows, errors))
 }
 
 /// Replaces names by numbers. `host_of` finds a host by name, `class_of` a class, `path_of` a path by its ends and
 /// nodes.
 ///
 /// # Errors
-/// An unknown host, a flow from a host to itself, one of no bytes, or a path that does not exist; the line is the row's
-/// number, from 1.
+/// An unknown host, a flow from a host to itself, one of no bytes, or a path that does not exist; together with the rows that
+/// are no flows, in the order of their lines.
 pub fn resolve(
-    rows: &[Row],
+    file: &File,
     hosts: u32,
     host_of: &BTreeMap<&str, u32>,
     class_of: &dyn Fn(Option<&str>) -> u16,
@@ -192,12 +240,11 @@ pub fn resolve(
     let host =
         |name: &str| host_of.get(name).copied().or_else(|| name.parse::<u32>().ok().filter(|number| *number < hosts));
     let mut errors = Errors::default();
-    let flows = rows
+    let flows = file
+        .rows
         .iter()
-        .enumerate()
-        .map(|(index, row)| {
-            let fail =
-                |message: String| TraceError { line: index + 1, message: format!("flow {}: {message}", index + 1) };
+        .map(|row| {
+            let fail = |message: String| TraceError { line: row.line, message };
             let find = |name: &str| {
                 host(name).ok_or_else(|| {
                     fail(format!(
@@ -233,8 +280,7 @@ pub fn resolve(
         })
         .filter_map(|flow| flow.map_err(|error| errors.push(error)).ok())
         .collect();
-    // A message names its flow.
-    errors.finish(flows, |_| String::new())
+    errors.and(&file.errors).finish(flows, file.unit)
 }
 
 impl Generate for Trace {
@@ -284,10 +330,10 @@ mod tests {
         assert_eq!(read_csv(format!("{header}0s,h0,h1,5,,h0 s h1\n").as_bytes()).expect_err("one way").line, 2);
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
         let way = |from: u32, _: u32, nodes: &str| Ok(from as u16 * 10 + nodes.len() as u16);
-        let flows = resolve(&rows, 2, &names, &|_| 0, &way).expect("valid");
+        let flows = resolve(&rows.clone().into(), 2, &names, &|_| 0, &way).expect("valid");
         assert_eq!(flows[0].pinned, Some(Pinned { there: 7, back: 17 }));
-        let error = resolve(&rows, 2, &names, &|_| 0, &no_way).expect_err("refused");
-        assert_eq!(error.message, "flow 1: path: h0 s h1 is no way");
+        let error = resolve(&rows.into(), 2, &names, &|_| 0, &no_way).expect_err("refused");
+        assert_eq!((error.line, error.message.as_str()), (2, "path: h0 s h1 is no way"));
     }
 
     #[test]
@@ -297,6 +343,7 @@ mod tests {
         assert_eq!(
             rows[0],
             Row {
+                line: 3,
                 start: Time::from_ns(1500),
                 source: "0".into(),
                 destination: "h1".into(),
@@ -306,7 +353,7 @@ mod tests {
             }
         );
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
-        let flows = resolve(&rows, 2, &names, &|class| u16::from(class.is_some()), &no_way).expect("valid");
+        let flows = resolve(&rows.into(), 2, &names, &|class| u16::from(class.is_some()), &no_way).expect("valid");
         assert_eq!((flows[0].source, flows[0].destination, flows[0].class, flows[1].class), (0, 1, 1, 0));
     }
 
@@ -351,7 +398,7 @@ mod tests {
         let text = "start,src,dst,bytes\n1us,h0,h1,5\n2us,h0,h1,6\n3us,h1,h0,7\n";
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
         let rows = read_csv(text.as_bytes()).expect("valid");
-        let flows = resolve(&rows, 2, &names, &|_| 0, &no_way).expect("valid");
+        let flows = resolve(&rows.into(), 2, &names, &|_| 0, &no_way).expect("valid");
         let trace = Trace::new("trace".to_owned(), flows);
         let known = |until| trace.sizes_until(until).iter().map(|(_, size)| size.bytes).collect::<Vec<u64>>();
         assert_eq!(known(Time::from_us(3)), [5, 6]);
@@ -375,9 +422,31 @@ mod tests {
         assert!(error.message.lines().count() == 11 && error.message.lines().all(|line| line.len() < 80));
         let rows = read_csv("start,src,dst,bytes\n1us,h0,h9,5\n1us,h0,h1,5\n1us,h1,h1,5\n".as_bytes()).expect("rows");
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
-        let error = resolve(&rows, 2, &names, &|_| 0, &no_way).expect_err("two bad flows");
-        assert_eq!(error.line, 1);
-        assert!(error.message.contains("\n  flow 3: found a flow from h1 to itself"), "{}", error.message);
+        let error = resolve(&rows.into(), 2, &names, &|_| 0, &no_way).expect_err("two bad flows");
+        assert_eq!(error.line, 2);
+        assert!(error.message.contains("\n  line 4: found a flow from h1 to itself"), "{}", error.message);
+    }
+
+    #[test]
+    fn rows_without_a_known_host_are_named_with_those_that_are_no_flows() {
+        let text = "start_us,src,dst,bytes\n0,10.0.0.9,h1,5\n1,h0,h1,5\nx,h0,h1,5\n# a comment\n3,h1,h1,5\n";
+        let (rows, errors) = rows_of(text.as_bytes()).expect("readable");
+        let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
+        let of =
+            |rows: Vec<Row>| resolve(&File { rows, errors: errors.clone(), unit: LINE }, 2, &names, &|_| 0, &no_way);
+        let error = of(rows).expect_err("three bad rows");
+        let said = in_words("flows.csv", &error);
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines[0].starts_with("\"flows.csv\" line 2: found host \"10.0.0.9\""), "{said}");
+        assert!(lines[1].starts_with("  line 4: found start_us \"x\""), "{said}");
+        assert_eq!(lines[2..], ["  line 6: found a flow from h1 to itself"], "{said}");
+        let bad = |line| TraceError { line, message: "bad".into() };
+        let mut all = [Errors::default(), Errors::default()];
+        (1..=24).for_each(|line| all[line % 2].push(bad(line)));
+        let [even, odd] = all;
+        let error = even.and(&odd).finish((), LINE).expect_err("24 bad rows");
+        assert_eq!((error.line, error.message.lines().count()), (1, 11));
+        assert!(error.message.contains("\n  line 10: ") && error.message.ends_with("and 14 more"), "{}", error.message);
     }
 
     #[test]
@@ -396,6 +465,7 @@ mod tests {
         assert!(read(Path::new("no-such-file.parquet")).is_err());
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
         let row = |source: &str, destination: &str, bytes| Row {
+            line: 2,
             start: Time::ZERO,
             source: source.into(),
             destination: destination.into(),
@@ -404,7 +474,7 @@ mod tests {
             paths: None,
         };
         for bad in [row("h0", "h9", 1), row("h0", "h0", 1), row("h0", "h1", 0), row("2", "h1", 1)] {
-            assert!(resolve(&[bad], 2, &names, &|_| 0, &no_way).is_err());
+            assert!(resolve(&vec![bad].into(), 2, &names, &|_| 0, &no_way).is_err());
         }
     }
 }

@@ -68,18 +68,18 @@ fn rows_of(group: &Rows<'_>, rows: &mut Vec<Row>) -> Result<(), Failure> {
         let at = |column: &[Option<String>]| column.get(index).cloned().flatten();
         let empty = || {
             let allowed = "start, src, dst and bytes in every row";
-            fail(line, format!("row {line}: found an empty cell, allowed are {allowed}"))
+            fail(line, format!("found an empty cell, allowed are {allowed}"))
         };
-        let start = start_of(column, &at(&starts).ok_or_else(empty)?)
-            .map_err(|message| fail(line, format!("row {line}: {message}")))?;
+        let start = start_of(column, &at(&starts).ok_or_else(empty)?).map_err(|message| fail(line, message))?;
         let (path, reverse_path) = (at(&paths).unwrap_or_default(), at(&reverse_paths).unwrap_or_default());
         rows.push(Row {
+            line,
             start,
             source: at(&sources).ok_or_else(empty)?,
             destination: at(&destinations).ok_or_else(empty)?,
             bytes: sizes.get(index).copied().flatten().ok_or_else(empty)?,
             class: at(&classes),
-            paths: both(&path, &reverse_path).map_err(|message| fail(line, format!("row {line}: {message}")))?,
+            paths: both(&path, &reverse_path).map_err(|message| fail(line, message))?,
         });
     }
     Ok(())
@@ -118,6 +118,7 @@ mod tests {
         assert_eq!(
             rows,
             Ok(vec![Row {
+                line: 1,
                 start: Time::from_ps(77),
                 source: "3".into(),
                 destination: "4".into(),

@@ -5,6 +5,8 @@ use incast_units::Time;
 /// A row as the file holds it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// Line of a CSV or row of a Parquet file, from 1.
+    pub line: usize,
     /// When the flow starts.
     pub start: Time,
     /// Sender: a host's name or number.

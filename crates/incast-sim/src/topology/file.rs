@@ -202,7 +202,9 @@ impl<'a> Names<'a> {
             match of_host.get_mut(a as usize) {
                 Some(Some((_, earlier))) => {
                     return Err(line.error(format!(
-                        "a host has one link, and line {earlier} is one already; several NICs of a host are not there"
+                        "a host has one link, and line {earlier} is one already; several NICs of a host are not there; \
+                         instead write a host of its own for each NIC and share its flows among them, or one link with \
+                         the sum of their rates"
                     )));
                 }
                 Some(place) => *place = Some((cable, line.number)),

@@ -4,7 +4,7 @@ use crate::scenario::tree::{error::Problem, nearest::nearest, source::Source};
 use crate::workload::{
     builtin,
     distribution::{Interpolation, Table},
-    trace::{self, Row},
+    trace,
 };
 use incast_cc::{
     Path as NetworkPath,
@@ -26,7 +26,7 @@ use std::{
 pub struct Files {
     base: PathBuf,
     tables: BTreeMap<String, (Table, Interpolation)>,
-    traces: BTreeMap<String, Arc<Vec<Row>>>,
+    traces: BTreeMap<String, Arc<trace::File>>,
     parameters: BTreeMap<String, Raw>,
     topologies: Vec<(String, Arc<Topology>)>,
     paths: Vec<(Arc<Topology>, u32, Format, u32, NetworkPath)>,
@@ -71,18 +71,15 @@ impl Files {
         Ok((table, interpolation))
     }
 
-    /// The rows of a trace.
-    pub fn trace(&mut self, name: &str) -> Result<Arc<Vec<Row>>, Problem> {
+    /// What the file of a trace holds.
+    pub fn trace(&mut self, name: &str) -> Result<Arc<trace::File>, Problem> {
         if let Some(known) = self.traces.get(name) {
             return Ok(Arc::clone(known));
         }
-        let rows = trace::read(&self.base.join(name)).map_err(|error| {
-            let place = if error.line == 0 { String::new() } else { format!(" line {}", error.line) };
-            Problem::new(format!("{name:?}{place}: {}", error.message))
-        })?;
-        let rows = Arc::new(rows);
-        self.traces.insert(name.to_owned(), Arc::clone(&rows));
-        Ok(rows)
+        let file = trace::read(&self.base.join(name)).map_err(|error| Problem::new(trace::in_words(name, &error)))?;
+        let file = Arc::new(file);
+        self.traces.insert(name.to_owned(), Arc::clone(&file));
+        Ok(file)
     }
 
     /// Hosts by their addresses.

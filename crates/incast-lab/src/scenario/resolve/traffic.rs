@@ -500,7 +500,8 @@ impl Builder<'_> {
 
     fn trace(&mut self, class: u16, name: String, written: &document::Trace) -> Result<Trace, Problem> {
         let at = |problem: Problem| problem.under("path");
-        let rows = self.files.trace(&written.path).map_err(at)?;
+        let file = self.files.trace(&written.path).map_err(at)?;
+        let rows = &file.rows;
         let mut classes: BTreeMap<String, u16> = BTreeMap::new();
         // Where every row names a class, the workload's own would be one without flows: the first of them takes its
         // place.
@@ -549,8 +550,8 @@ impl Builder<'_> {
             }
             pin(topology, &ports, &way).map_err(|error| error.to_string())
         };
-        let mut flows = trace::resolve(&rows, topology.hosts, &hosts, &class_of, &path_of)
-            .map_err(|error| at(Problem::new(format!("{:?}: {}", written.path, error.message))))?;
+        let mut flows = trace::resolve(&file, topology.hosts, &hosts, &class_of, &path_of)
+            .map_err(|error| at(Problem::new(trace::in_words(&written.path, &error))))?;
         self.traffic.pinned |= flows.iter().any(|flow| flow.pinned.is_some());
         let all = flows.len();
         flows.retain(|flow| flow.start < self.document.duration);
