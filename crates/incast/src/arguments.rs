@@ -109,11 +109,17 @@ pub struct Selection {
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub only: Vec<String>,
     /// Run N seeds: the scenario's first ones, continued upwards
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub seeds: Option<NonZeroUsize>,
     /// The short form: with the changes of the scenario's table `short`
     #[arg(long)]
     pub short: bool,
+}
+
+/// A whole number that is not zero.
+fn positive(text: &str) -> Result<NonZeroUsize, String> {
+    let number: usize = text.parse().map_err(|_| "expected a whole number, allowed is 1 or more".to_owned())?;
+    NonZeroUsize::new(number).ok_or_else(|| "allowed is 1 or more".to_owned())
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -247,7 +253,7 @@ pub struct Plan {
     #[command(flatten)]
     pub selection: Selection,
     /// Shards
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub shards: NonZeroUsize,
     /// Folder of the results, in which plan.json is written; every shard needs it, or a copy
     #[arg(long, value_name = "DIR", default_value = "results", value_parser = local())]
@@ -256,10 +262,10 @@ pub struct Plan {
     #[arg(long = "for", value_name = "ENGINE", value_enum)]
     pub engine: Option<Engine>,
     /// Runs at once in each shard, for --for
-    #[arg(long, value_name = "N", default_value = "1", requires = "engine")]
+    #[arg(long, value_name = "N", value_parser = positive, default_value = "1", requires = "engine")]
     pub jobs: NonZeroUsize,
     /// Threads of each simulation, for --for
-    #[arg(long, value_name = "N", default_value = "1", requires = "engine")]
+    #[arg(long, value_name = "N", value_parser = positive, default_value = "1", requires = "engine")]
     pub threads: NonZeroUsize,
 }
 
@@ -296,10 +302,10 @@ pub struct Running {
     #[arg(long, value_name = "DIR", default_value = "results", value_parser = local())]
     pub out: PathBuf,
     /// Runs at once [default: cores / threads]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub jobs: Option<NonZeroUsize>,
     /// Threads of each simulation; results do not depend on it
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", value_parser = positive, default_value = "1")]
     pub threads: NonZeroUsize,
     /// A run that takes longer than this time, such as 10s, has failed; the others go on
     #[arg(long, value_name = "TIME")]
@@ -338,7 +344,7 @@ pub struct Reproduce {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub sets: Vec<(String, String)>,
     /// Run N seeds: each scenario's first ones, continued upwards
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub seeds: Option<NonZeroUsize>,
     /// The short form of each scenario that has one
     #[arg(long)]
@@ -610,7 +616,7 @@ pub struct CalibrateMarimo {
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
     /// Simulations at once [default: cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -702,10 +708,10 @@ pub struct Validate {
     #[arg(long, value_name = "DIR", default_value = "results/validation", value_parser = local())]
     pub out: PathBuf,
     /// Seeds of the cases in which switches draw
-    #[arg(long, value_name = "N", default_value = "20")]
+    #[arg(long, value_name = "N", value_parser = positive, default_value = "20")]
     pub seeds: NonZeroUsize,
     /// Runs of a case at once [default: cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub jobs: Option<NonZeroUsize>,
     /// As JSON
     #[arg(long)]
@@ -722,7 +728,7 @@ pub struct Bench {
     #[arg(long = "law", value_name = "LAW", value_delimiter = ',')]
     pub laws: Vec<String>,
     /// With these numbers of threads
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2")]
+    #[arg(long, value_name = "N", value_parser = positive, value_delimiter = ',', default_value = "1,2")]
     pub threads: Vec<NonZeroUsize>,
     /// As JSON
     #[arg(long)]
@@ -737,6 +743,7 @@ pub struct BenchCase {
     /// The law
     pub law: String,
     /// Threads of each simulation
+    #[arg(value_parser = positive)]
     pub threads: NonZeroUsize,
     /// Seeds of a pass
     #[arg(long)]

@@ -89,8 +89,11 @@ fn selections_that_select_nothing() {
     assert!(message.contains("did you mean \"dctcp\""), "{message}");
     assert!(refused("only_key", &[&small, "--only", "shceme=dctcp"]).contains("did you mean \"scheme\""));
     refused("only_form", &[&small, "--only", "dctcp"]);
-    refused("no_seeds", &[&small, "--seeds", "0"]);
-    refused("no_jobs", &[&small, "--jobs", "0"]);
+    for (test, option) in [("no_seeds", "--seeds"), ("no_jobs", "--jobs"), ("no_threads", "--threads")] {
+        let said = refused(test, &[&small, option, "0"]);
+        assert!(said.contains("allowed is 1 or more") && !said.contains("non-zero"), "{said}");
+        assert!(refused(test, &[&small, option, "x"]).contains("expected a whole number, allowed is 1 or more"));
+    }
     refused("resume_and_force", &[&small, "--resume", "--force"]);
 }
 
