@@ -302,6 +302,9 @@ def test_sweeps_are_drawn_at_a_point(small):
         fits(figure(swept, point={"switch.ecn.at": "1bdp", "host.ack_every": 2}))
         # An axis is named by its last part, too, as in `metric`.
         fits(figure(swept, point={"at": "1bdp", "ack_every": 2}))
+    for figure in (plot.fct_cdf, plot.slowdown_by_size, plot.boxes, plot.queue):
+        title = figure(swept, point={"at": "1bdp"}).axes[0].get_title()
+        assert title.splitlines()[-2:] == ["switch.ecn.at 1bdp", "host.ack_every 1"], "which point is shown"
     assert swept.at({"at": "1bdp"})[0] is swept.at({"switch.ecn.at": "1bdp"})[0]
     with pytest.raises(ValueError, match="point: found 'ecn', allowed is one of switch.ecn.at, host.ack_every"):
         plot.queue(swept, point={"ecn": "1bdp"})

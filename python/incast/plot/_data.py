@@ -61,6 +61,12 @@ def at_point(table: Table, point: Mapping[str, Any]) -> Array:
     return rows
 
 
+def shown(results: Results, point: Mapping[str, Any] | None) -> list[str]:
+    """The grid point as titles have it: its values of the axes that have several."""
+    wanted = {**results.points[0], **results._by_axis(point)}
+    return [f"{axis} {value}" for axis, value in wanted.items() if len({_text(one[axis]) for one in results.points}) > 1]
+
+
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 

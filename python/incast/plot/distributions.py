@@ -71,6 +71,8 @@ def fct_cdf(
                 axis.step(its[finite], drawn[finite], where="pre" if complement else "post", **its_look.line(scheme))
             if alone:
                 axis.set_title(alone)
+            elif shown := _data.shown(results, point):
+                axis.set_title("\n".join(shown), fontsize=7)
             axis.set_xscale("log")
             if complement:
                 axis.set_yscale("log")
@@ -130,6 +132,8 @@ def slowdown_by_size(
         axis.set_yscale("log")
         axis.set_xlabel("flow size up to")
         axis.set_ylabel(f"slowdown (p{percentile:g})")
+        if shown := _data.shown(results, point):
+            axis.set_title("\n".join(shown), fontsize=7)
         plain(axis.yaxis)
         if ax is None:
             legend(made, [axis], its_looks)
@@ -190,8 +194,11 @@ def boxes(
         axis.set_yscale("log")
         plain(axis.yaxis)
         axis.set_ylabel("slowdown" if of == "slowdown" else "flow completion time (µs)")
+        title = _data.shown(results, point)
         if open_ended:
-            axis.set_title("what is missing: flows did not finish", fontsize=7)
+            title.append("what is missing: flows did not finish")
+        if title:
+            axis.set_title("\n".join(title), fontsize=7)
     return made
 
 

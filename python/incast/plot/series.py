@@ -48,6 +48,7 @@ def queue(
         highlight: schemes in colour. Default: all, or the seven with the least mean.
         ax: where to draw, without a legend. Default: a new figure with one.
     """
+    title = _data.shown(results, point)
     results, its_point = results.at(point)
     table = results.ports
     rows = _rows(results, table, its_point, seed)
@@ -70,7 +71,7 @@ def queue(
             axis.plot(times, values, **its_looks[name].line(name))
         axis.set_xlabel("time (ms)")
         # The port's name may be longer than the axis is high.
-        axis.set_title(shown)
+        axis.set_title("\n".join([shown, *title]))
         axis.set_ylabel("queue (KB)")
         if ax is None:
             legend(made, [axis], its_looks)
