@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MARK = re.compile(r"<!-- (file|prints) ([^\n]*?) -->\n```(\w+)\n(.*?)```\n", re.DOTALL)
 COLUMNS = 80
 # What differs from machine to machine and from build to build.
-VARIES = re.compile(r"packet-hops; at .*|s of CPU|^results: |^report: |GB are available|, incast \d")
+VARIES = re.compile(r"packet-hops; at .*|s of CPU|^results: |^report: |^apply: |^switches: |GB are available|, incast \d")
 
 
 # A line in which `make demo` says what it runs.

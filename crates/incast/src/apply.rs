@@ -1,44 +1,139 @@
-//! What a run's last lines say: how its settings get onto hosts.
+//! What a run's last lines say: by which commands its settings get onto hosts and switches.
 
-use crate::output;
-use incast_interop::device::{linux, mlnx};
-use incast_lab::{plain::wrap, scenario::Scenario};
+use crate::output::quoted;
+use incast_interop::device::{Wanted, linux, mlnx};
+use incast_lab::{
+    run::Plan,
+    scenario::{Form, Run},
+};
 
-/// By which commands hosts get the schemes of a scenario, and which schemes no host gets from them.
-pub fn hint(given: &str, scenario: &Scenario) -> String {
-    let (mut linux, mut mlnx, mut without) = (Vec::new(), Vec::new(), Vec::new());
-    for (scheme, algorithms) in scenario.schemes().into_iter().zip(scenario.algorithms()) {
-        match algorithms[..] {
-            [law] if linux::has(law) => linux.push(scheme),
-            [mlnx::LAW] => mlnx.push(scheme),
-            _ => without.push(scheme),
+/// So many commands and names are printed.
+const MOST: usize = 4;
+
+/// The commands that put the schemes that ran onto hosts, as devices take them, and which schemes none takes. A line is a
+/// command, however long. Nothing for a scenario that is no file, or of which the short form ran.
+pub fn hint(given: &str, plan: &Plan) -> String {
+    if given == "-"
+        || ["/dev/", "/proc/"].iter().any(|folder| given.starts_with(folder))
+        || plan.scenario.form == Form::Short
+    {
+        return String::new();
+    }
+    let mut firsts: Vec<&Run> = Vec::new();
+    for run in &plan.runs {
+        if firsts.iter().all(|first| first.scheme != run.scheme) {
+            firsts.push(run);
         }
     }
-    let command = |target: &str, schemes: &[String]| match schemes {
-        [] => None,
-        [one] => Some(format!("apply: incast config {given} --for {target} --scheme \"{one}\"")),
-        several => {
-            Some(format!("apply: incast config {given} --for {target} --scheme NAME, of {}", several.join(", ")))
+    let sets = plan.scenario.sets.iter().map(|(key, value)| format!(" --set {}", quoted(&format!("{key}={value}"))));
+    let start = format!("incast config {}{}", quoted(given), sets.collect::<String>());
+    let (mut commands, mut without) = (Vec::new(), Vec::new());
+    for run in firsts {
+        let targets = targets(Wanted::of(run));
+        if targets.is_empty() {
+            without.push(quoted(&run.scheme));
         }
+        let which = format!("--scheme {}{}", quoted(&run.scheme), point(run));
+        commands.extend(targets.into_iter().map(|target| format!("{start} --for {target} {which}")));
+    }
+    let mut text = String::new();
+    let mut line = |line: &str| text = format!("{text}{line}\n");
+    let points = plan.runs.chunk_by(|one, other| one.grid == other.grid).count();
+    if points > 1 && !commands.is_empty() {
+        line(&format!("apply: --only must choose one of {points} grid points; these commands have the first"));
+    }
+    commands.iter().take(MOST).for_each(|command| line(&format!("apply: {command}")));
+    if commands.len() > MOST {
+        line(&format!("apply: and {} more", commands.len() - MOST));
+    }
+    if !commands.is_empty() {
+        line(&format!("switches: {start} --for sonic|eos|nxos --scheme NAME --switch NAME --ports …"));
+    }
+    if !without.is_empty() {
+        let more = without.len().saturating_sub(MOST);
+        let names = without[..without.len() - more].join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        line(&format!("apply: no host that incast config knows takes {names}{more}"));
+    }
+    text + "\n"
+}
+
+/// Whom a scheme can be written for, with the options for that: all hosts alike, or those of one class after the other.
+fn targets(mut wanted: Wanted) -> Vec<String> {
+    let target = |wanted: &Wanted| {
+        let queues = mlnx::usual_queues(wanted);
+        if linux::write(wanted).is_ok() {
+            return Some("linux".to_owned());
+        }
+        let options = queues.iter().map(|queue| format!(" {queue}")).collect::<String>();
+        mlnx::write(wanted, &queues).is_ok().then(|| format!("mlnx --queues{options}"))
     };
-    let without =
-        (!without.is_empty()).then(|| format!("no host that incast config knows runs {}", without.join(", ")));
-    let lines = command("linux", &linux).into_iter().chain(command("mlnx", &mlnx)).chain(without);
-    lines.flat_map(|line| wrap(&line, output::width())).map(|line| line + "\n").collect::<String>() + "\n"
+    // What hosts run may need a switch that there is not.
+    if wanted.config.switch.agent.info().is_some() {
+        return Vec::new();
+    }
+    if let Some(all) = target(&wanted) {
+        return vec![all];
+    }
+    let names: Vec<String> = wanted.config.classes.iter().map(|class| class.name.clone()).collect();
+    let of_class = |name: String| {
+        wanted.for_class(&name).ok()?;
+        Some(format!("{} --class {}", target(&wanted)?, quoted(&name)))
+    };
+    names.into_iter().filter_map(of_class).collect()
+}
+
+/// The grid point of a run, as far as `--only` can name it.
+fn point(run: &Run) -> String {
+    let conditions = run.grid.iter().filter_map(|(path, value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let is_plain = !text.trim().is_empty() && !text.contains('"') && !path.contains([',', '"', '=']);
+        is_plain.then(|| if text.contains(',') { format!("{path}=\"{text}\"") } else { format!("{path}={text}") })
+    });
+    let conditions: Vec<String> = conditions.collect();
+    if conditions.is_empty() { String::new() } else { format!(" --only {}", quoted(&conditions.join(","))) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::hint;
-    use incast_lab::scenario::Scenario;
+    use incast_lab::{
+        run::{Plan, only::Only},
+        scenario::Scenario,
+    };
+
+    fn said(scenario: &str, sets: &[(&str, &str)], only: &str) -> String {
+        let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let path = format!("../../scenarios/{scenario}.toml");
+        let only: Vec<String> = Some(only.to_owned()).into_iter().filter(|only| !only.is_empty()).collect();
+        let scenario = Scenario::load(path.as_ref(), &sets).expect("a scenario");
+        hint("my fabric.toml", &Plan::new(scenario, None, &Only::parse(&only).expect("conditions")).expect("runs"))
+    }
 
     #[test]
     fn what_no_host_gets_is_told_apart() {
-        let path = concat!("../../scenarios/", "five-papers.toml");
-        let said = hint("five-papers", &Scenario::load(path.as_ref(), &[]).expect("a scenario"));
-        assert!(said.starts_with("apply: incast config five-papers --for linux --scheme NAME, of dctcp, "), "{said}");
-        assert!(said.contains("--for mlnx --scheme \"dcqcn\"\n"), "{said}");
+        let all = said("five-papers", &[], "");
+        let start = "apply: incast config 'my fabric.toml' --for linux --scheme dctcp";
+        assert!(all.lines().any(|line| line.starts_with(start)), "{all}");
         // Its hosts run DCQCN, its switches what no switch has.
-        assert!(said.contains("mercury bdp") && said.find("mercury bdp") > said.find("knows runs"), "{said}");
+        let mercury = said("five-papers", &[], "scheme=\"mercury bdp\"");
+        assert!(mercury.starts_with("apply: no host that incast config knows takes 'mercury bdp'\n"), "{mercury}");
+        let one = said("five-papers", &[("seeds", "[7]")], "scheme=dctcp,seed=7");
+        assert!(
+            one.starts_with("apply: incast config 'my fabric.toml' --set 'seeds=[7]' --for linux --scheme dctcp"),
+            "{one}"
+        );
+        assert!(one.lines().nth(1).expect("a line").starts_with("switches: "), "{one}");
+    }
+
+    #[test]
+    fn classes_with_laws_of_their_own_are_hosts_of_their_own() {
+        let mixed = said("hosts/mixed", &[], "");
+        for command in
+            ["--for linux --class first --scheme 'dctcp beside cubic'", "--for linux --class second --scheme"]
+        {
+            assert!(mixed.contains(command), "{mixed}");
+        }
+        assert!(mixed.contains("apply: and 1 more\n"), "{mixed}");
     }
 }

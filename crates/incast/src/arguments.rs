@@ -204,6 +204,9 @@ pub struct Config {
     /// The scheme [default: the first]
     #[arg(long, value_name = "NAME")]
     pub scheme: Option<String>,
+    /// For hosts of this class alone, where classes have hosts and laws of their own
+    #[arg(long, value_name = "NAME")]
+    pub class: Option<String>,
     /// A switch of the scenario, where there are several kinds of them: leaf0
     #[arg(long, value_name = "NAME")]
     pub switch: Option<String>,

@@ -78,7 +78,13 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
         options: "--scheme and --only",
     };
     let (scenario, run) = choice.choose("configuring")?;
-    let wanted = Wanted::of(&run)?;
+    let mut wanted = Wanted::of(&run);
+    if let Some(class) = &arguments.class {
+        if !matches!(arguments.target, Target::Linux | Target::Mlnx) {
+            return Err(refuse("--class is about hosts: allowed with --for linux and --for mlnx".into()));
+        }
+        wanted.for_class(class)?;
+    }
     let device = match arguments.target {
         Target::Sonic => Device::Sonic,
         Target::Eos => Device::Eos,
@@ -99,25 +105,7 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
             }
             linux::write(&wanted)?
         }
-        Device::Sonic | Device::Eos | Device::Nxos => {
-            let kind = switch::kind_of(&wanted, arguments.switch.as_deref())?;
-            if arguments.ports.is_empty() {
-                let counts: Vec<String> =
-                    kind.ports.iter().map(|ports| format!("{} of {}", ports.count, ports.rate)).collect();
-                return Err(refuse(format!(
-                    "--ports is missing: the device's config_db.json, or its ports as NAME@RATE; {} has {}",
-                    kind.describe(),
-                    counts.join(" and ")
-                )));
-            }
-            let ports = device_ports(&arguments.ports).map_err(|what| refuse(format!("--ports: {what}")))?;
-            let classes = switch::classes(&kind, &arguments.queues).map_err(refuse)?;
-            match device {
-                Device::Eos => eos::write(&wanted, &kind, &ports, &classes)?,
-                Device::Nxos => nxos::write(&wanted, &kind, &ports, &classes)?,
-                _ => sonic::write(&wanted, &kind, &ports, &classes)?,
-            }
-        }
+        Device::Sonic | Device::Eos | Device::Nxos => for_switch(arguments, &wanted, device)?,
     };
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     if let Some(folder) = &arguments.out {
@@ -137,6 +125,29 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
         output::message(&format!("wrote {}", path.display()));
     }
     Ok(())
+}
+
+/// Writes what a switch is told.
+fn for_switch(arguments: &arguments::Config, wanted: &Wanted, device: Device) -> Result<Written, Error> {
+    let refuse = |what: String| Error::Refused(Refused(vec![what]));
+    let kind = switch::kind_of(wanted, arguments.switch.as_deref())?;
+    if arguments.ports.is_empty() {
+        let counts: Vec<String> = kind.ports.iter().map(|ports| format!("{} of {}", ports.count, ports.rate)).collect();
+        return Err(refuse(format!(
+            "--ports is missing: the device's config_db.json, or its ports as NAME@RATE; {} has {}",
+            kind.describe(),
+            counts.join(" and ")
+        )));
+    }
+    let ports = device_ports(&arguments.ports).map_err(|what| refuse(format!("--ports: {what}")))?;
+    let classes = switch::classes(&kind, &arguments.queues).map_err(refuse)?;
+    let mut written = match device {
+        Device::Eos => eos::write(wanted, &kind, &ports, &classes)?,
+        Device::Nxos => nxos::write(wanted, &kind, &ports, &classes)?,
+        _ => sonic::write(wanted, &kind, &ports, &classes)?,
+    };
+    written.notes.extend(kind.network_control(&classes).filter(|_| arguments.queues.is_empty()));
+    Ok(written)
 }
 
 /// What the device's CONFIG_DB has, or what is typed.

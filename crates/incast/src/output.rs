@@ -28,6 +28,16 @@ pub fn width() -> usize {
     said.or_else(seen).unwrap_or(100).max(LEAST)
 }
 
+/// A word of the shell.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 /// Prints a message. A failure is ignored.
 pub fn message(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");

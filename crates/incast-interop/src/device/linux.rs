@@ -54,32 +54,28 @@ pub fn write(wanted: &Wanted) -> Result<Written, Refused> {
     Ok(Written { files, notes })
 }
 
-/// Whether Linux has a law.
-pub fn has(law: &str) -> bool {
-    LAWS.iter().any(|(name, _)| *name == law)
-}
-
 /// The one law of the scheme, and its name in Linux.
 fn law(wanted: &Wanted) -> Result<(&ClassConfig, &'static str), Refused> {
     let config = &wanted.config;
     let mut refused = Vec::new();
-    let Some(first) = config.classes.first() else {
+    let classes = wanted.classes();
+    let Some(first) = classes.first().copied() else {
         return Err(Refused(vec!["the scenario has no workload".into()]));
     };
     let name = first.law.info().name;
-    if let Some(other) = config.classes.iter().find(|class| class.law.info().name != name) {
+    if let Some(other) = classes.iter().find(|class| class.law.info().name != name) {
         refused.push(format!(
-            "by_class: {} runs {name} and {} runs {}; which connection is which only applications know (TCP_CONGESTION)",
+            "by_class: {} runs {name} and {} runs {}; which connection is which only applications know (TCP_CONGESTION); --class NAME is for hosts of one class",
             first.name,
             other.name,
             other.law.info().name
         ));
     }
-    let differs = |class: &&ClassConfig| class.law.info().name == name && class.law.values() != first.law.values();
-    if let Some(other) = config.classes.iter().find(differs) {
+    let differs = |class: &&&ClassConfig| class.law.info().name == name && class.law.values() != first.law.values();
+    if let Some(other) = classes.iter().find(differs) {
         let (one, other) = (&first.name, &other.name);
         refused.push(format!(
-            "by_class: {one} and {other} have different parameters; those of Linux are one for the host"
+            "by_class: {one} and {other} have different parameters; those of Linux are one for the host: --class NAME is for hosts of one class"
         ));
     }
     let known = LAWS.iter().find(|law| law.0 == name);
@@ -177,7 +173,14 @@ fn sysctl(wanted: &Wanted, class: &ClassConfig) -> String {
             writeln!(text, "# host.rto_min = {}: routes take whole milliseconds (kernels from 6.11 on).", host.rto_min);
         let _ = writeln!(text, "net.ipv4.tcp_rto_min_us = {}", microseconds(host.rto_min));
     }
-    text += "# Paces that connections have are kept by fq.\n";
+    if is_held(wanted) {
+        text += "# On-Ramp's senders compare what their receivers' stamps say: of one clock, not of one for each connection.\n";
+        text += "net.ipv4.tcp_timestamps = 2\n";
+        text +=
+            "# fq sends when On-Ramp says. At devices links.sh makes it fq nopacing, without connections' own paces.\n";
+    } else {
+        text += "# Paces that connections have are kept by fq.\n";
+    }
     text += "net.core.default_qdisc = fq\n";
     text
 }
@@ -309,19 +312,23 @@ fn hystart(class: &ClassConfig, congestion: &str) -> Result<(), Refused> {
     Ok(())
 }
 
+/// Whether On-Ramp holds packets.
+fn is_held(wanted: &Wanted) -> bool {
+    wanted.classes().iter().any(|class| !class.underlay.is_none())
+}
+
 fn links(wanted: &Wanted) -> String {
     let config = &wanted.config;
     let mut text = format!("#!/bin/sh\n# {}\n", wanted.origin());
     text += "# usage: links.sh DEVICE...\nset -eu\n\n\
              [ $# -gt 0 ] || { echo \"usage: links.sh DEVICE...\" >&2; exit 2; }\nfor device in \"$@\"; do\n";
-    let format = config.classes.first().map(|class| class.format);
+    let format = wanted.classes().first().map(|class| class.format);
     let frame = format.map_or(config.host.mtu, |format: Format| format.data(config.host.mtu));
     let mtu = frame.saturating_sub(ETHERNET);
     let _ = writeln!(text, "    # host.mtu = {} B of payload, with IPv4, TCP and its time stamps.", config.host.mtu);
     let _ = writeln!(text, "    ip link set dev \"$device\" mtu {mtu}");
     // What it keeps for a socket's own pacing On-Ramp would take for a queue of the network.
-    let is_held = config.classes.iter().any(|class| !class.underlay.is_none());
-    let fq = if is_held { "fq nopacing" } else { "fq" };
+    let fq = if is_held(wanted) { "fq nopacing" } else { "fq" };
     text += "    # fq for each queue of the device.\n";
     text += "    if [ \"$(ls -d \"/sys/class/net/$device/queues/tx-\"* | wc -l)\" -gt 1 ]; then\n\
              \x20       tc qdisc replace dev \"$device\" root handle 1: mq\n\

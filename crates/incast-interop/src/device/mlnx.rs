@@ -15,7 +15,7 @@ use incast_units::{Bytes, Rate, Time};
 use std::fmt::Write as _;
 
 /// What these NICs run.
-pub const LAW: &str = "dcqcn";
+pub(super) const LAW: &str = "dcqcn";
 /// Parts of a second, of a rate and of the byte counter that the NIC counts in.
 const MICROSECOND: u64 = 1_000_000;
 const MEGABIT: u64 = 1_000_000;
@@ -46,22 +46,7 @@ pub(super) struct Setting {
 /// What such a NIC cannot be told.
 pub fn write(wanted: &Wanted, given: &[Class]) -> Result<Written, Refused> {
     let refuse = |what: String| Err(Refused(vec![what]));
-    let config = &wanted.config;
-    if let Some(other) = config.classes.iter().find(|class| class.law.info().name != LAW) {
-        let name = other.law.info().name;
-        return refuse(format!("class {} runs {name}; these NICs are told of {LAW} alone", other.name));
-    }
-    let Some(class) = config.classes.first() else { return refuse("the scenario has no workload".into()) };
-    if let Some(other) = config.classes.iter().find(|other| other.law.values() != class.law.values()) {
-        return refuse(format!("by_class: {} has parameters of its own; a NIC has one set", other.name));
-    }
-    let differs = |(_, law): &&(Rate, LawParameters)| law.values() != class.law.values();
-    if let Some((rate, _)) = class.law_at.iter().find(differs) {
-        return refuse(format!(
-            "hosts of {rate} have other numbers than those of {}, as defaults follow the rate: profile = \"nvidia\" has the same at all, or give them",
-            wanted.path.rate
-        ));
-    }
+    let class = class(wanted).map_err(|what| Refused(vec![what]))?;
     if text(class, "notification").as_deref() != Some("cnp") {
         return refuse("notification: allowed is \"cnp\"; a NIC that receives marks sends these packets".into());
     }
@@ -108,8 +93,52 @@ pub fn write(wanted: &Wanted, given: &[Class]) -> Result<Written, Refused> {
     let _ = writeln!(script, "    echo {} >\"$ecn/roce_np/cnp_802p_prio\"", cnp.tc);
     let _ =
         writeln!(script, "    for part in roce_rp roce_np; do echo 1 >\"$ecn/$part/enable/{}\"; done\ndone", data.tc);
+    notes.extend(switch.network_control(&queues).filter(|_| given.is_empty()));
     notes.extend(remarks(wanted, class));
     Ok(Written { files: vec![("roce.sh", script)], notes })
+}
+
+/// The class whose law the NIC is told.
+fn class(wanted: &Wanted) -> Result<&ClassConfig, String> {
+    let own = wanted.classes();
+    if let Some(other) = own.iter().find(|class| class.law.info().name != LAW) {
+        let name = other.law.info().name;
+        return Err(format!(
+            "class {} runs {name}; these NICs are told of {LAW} alone: --class NAME is for hosts of one class",
+            other.name
+        ));
+    }
+    let Some(class) = own.first().copied() else { return Err("the scenario has no workload".into()) };
+    if let Some(other) = own.iter().find(|other| other.law.values() != class.law.values()) {
+        return Err(format!(
+            "by_class: {} has parameters of its own; a NIC has one set: --class NAME is for hosts of one class",
+            other.name
+        ));
+    }
+    let differs = |(_, law): &&(Rate, LawParameters)| law.values() != class.law.values();
+    if let Some((rate, _)) = class.law_at.iter().find(differs) {
+        return Err(format!(
+            "hosts of {rate} have other numbers than those of {}, as defaults follow the rate: profile = \"nvidia\" has the same at all, or give them",
+            wanted.path.rate
+        ));
+    }
+    Ok(class)
+}
+
+/// Queues for the priorities of a scheme as vendors' pages have them: data in 3 with DSCP 26, and what is sent before it in 6 and
+/// below, what is sent after it in 2 and below, with the class selectors of these. None where there are more priorities.
+pub fn usual_queues(wanted: &Wanted) -> Vec<Class> {
+    let priorities = kinds(wanted).into_iter().next().map(|switch| switch.priorities).unwrap_or_default();
+    let data = wanted.classes().first().map(|class| class.priority);
+    let Some(at) = priorities.iter().position(|priority| Some(*priority) == data) else { return Vec::new() };
+    if at > 3 || priorities.len() - at > 3 {
+        return Vec::new();
+    }
+    let queue = |(index, priority): (usize, &u8)| {
+        let tc = if index < at { 6 - index } else { 3 - (index - at) } as u8;
+        Class { priority: *priority, tc, dscp: Some(if index == at { 26 } else { 8 * tc }) }
+    };
+    priorities.iter().enumerate().map(queue).collect()
 }
 
 /// Which priorities are lossless, and which DSCP is of which.
@@ -244,6 +273,12 @@ fn remarks(wanted: &Wanted, class: &ClassConfig) -> Vec<String> {
             "these NICs have no setting for {}: what is applied is not what was simulated",
             without.join(", ")
         ));
+    }
+    if class.notification_priority == class.priority {
+        notes.push(
+            "notifications (CNPs) share the queue of data, as was simulated: `priority` and `notification_priority` of the scheme keep them apart"
+                .into(),
+        );
     }
     notes.push("simulated: selective or go-back-N recovery as the scenario has it, no window of the NIC's own; ROCE_ACCL (mlxreg) is left as it is".into());
     notes.push("rpg_byte_reset is taken for units of 64 B; pages of the vendor differ (docs/dcqcn.md)".into());

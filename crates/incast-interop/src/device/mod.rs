@@ -19,7 +19,10 @@ pub mod switch;
 mod trimming;
 
 use incast_cc::{Path, parameters::Raw};
-use incast_lab::scenario::{Run, ScenarioError};
+use incast_lab::scenario::{
+    Run,
+    tree::{error::list, nearest::nearest},
+};
 use incast_sim::{Config, config::ClassConfig};
 use std::fmt;
 use thiserror::Error;
@@ -46,20 +49,45 @@ pub struct Wanted {
     pub scenario: String,
     /// Name of the scheme.
     pub scheme: String,
-    /// What the simulator runs.
+    /// What the simulator runs, without flows.
     pub config: Config,
+    /// The class whose hosts are meant, where classes have hosts of their own.
+    pub class: Option<String>,
     /// The network as the scheme's own law is given it.
     pub path: Path,
 }
 
 impl Wanted {
     /// That of a run.
+    pub fn of(run: &Run) -> Self {
+        let (scenario, scheme) = (run.scenario.clone(), run.scheme.clone());
+        Self { scenario, scheme, config: run.without_flows(), class: None, path: run.path() }
+    }
+
+    /// For hosts of one class.
     ///
     /// # Errors
-    /// Clocks that cannot be synchronised.
-    pub fn of(run: &Run) -> Result<Self, ScenarioError> {
-        let config = run.config(1)?;
-        Ok(Self { scenario: run.scenario.clone(), scheme: run.scheme.clone(), config, path: run.path() })
+    /// There is no such class.
+    pub fn for_class(&mut self, name: &str) -> Result<(), Refused> {
+        let names: Vec<&str> = self.config.classes.iter().map(|class| class.name.as_str()).collect();
+        if !names.contains(&name) {
+            let near = nearest(name, names.iter().copied());
+            let mean = near.map(|near| format!(" (did you mean \"{near}\"?)")).unwrap_or_default();
+            let allowed = list(&names, false);
+            return Err(Refused(vec![format!("--class {name}: there is no such class, allowed is {allowed}{mean}")]));
+        }
+        self.class = Some(name.to_owned());
+        Ok(())
+    }
+
+    /// Whether the hosts that are meant have connections of a class.
+    fn is_for(&self, class: &ClassConfig) -> bool {
+        self.class.as_ref().is_none_or(|name| *name == class.name)
+    }
+
+    /// The classes of the hosts that are meant.
+    fn classes(&self) -> Vec<&ClassConfig> {
+        self.config.classes.iter().filter(|class| self.is_for(class)).collect()
     }
 
     /// Where the text comes from, for its first line.

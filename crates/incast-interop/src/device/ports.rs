@@ -2,7 +2,7 @@
 
 use incast_units::Rate;
 use serde_json::Value;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 /// A port of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +63,12 @@ pub struct Class {
     pub tc: u8,
     /// The packets' DSCP; none where all packets are of this class.
     pub dscp: Option<u8>,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}:{}", self.priority, self.tc, self.dscp.unwrap_or(0))
+    }
 }
 
 impl FromStr for Class {

@@ -65,15 +65,15 @@ pub fn scenario(mut table: Table, wanted: &Wanted, device: Device) -> Table {
             .flatten()
             .map(|(name, _)| name.clone())
             .collect();
-        let own = classes.iter().find(|class| !by_class.contains(&class.name));
+        let own = classes.iter().find(|class| wanted.is_for(class) && !by_class.contains(&class.name));
         round_law(scheme, own, wanted, device);
-        round_underlay(scheme, device);
+        round_underlay(scheme, own, wanted, device);
         let refined = scheme.get_mut("by_class").and_then(Value::as_table_mut).into_iter().flatten();
         for (name, refined) in refined {
-            let class = classes.iter().find(|class| class.name == *name);
+            let class = classes.iter().find(|class| wanted.is_for(class) && class.name == *name);
             if let Some(it) = refined.as_table_mut() {
                 round_law(it, class, wanted, device);
-                round_underlay(it, device);
+                round_underlay(it, class, wanted, device);
             }
         }
     }
@@ -82,8 +82,12 @@ pub fn scenario(mut table: Table, wanted: &Wanted, device: Device) -> Table {
 
 /// Rounds the parameters of a law that a table has, where the class is under that law.
 fn round_law(table: &mut Table, class: Option<&ClassConfig>, wanted: &Wanted, device: Device) {
+    if class.is_none() && wanted.class.is_some() {
+        return;
+    }
     let mtu = wanted.config.host.mtu;
     if device == Device::Mlnx {
+        let class = class.filter(|class| class.law.info().name == mlnx::LAW);
         for setting in class.and_then(|class| mlnx::settings(class, wanted.path.rate).ok()).into_iter().flatten() {
             if table.contains_key(setting.key) {
                 table.insert(setting.key.into(), toml_value(&setting.taken));
@@ -105,11 +109,17 @@ fn round_law(table: &mut Table, class: Option<&ClassConfig>, wanted: &Wanted, de
 }
 
 /// What a host has of an underlay whatever the scenario says.
-fn round_underlay(table: &mut Table, device: Device) {
+fn round_underlay(table: &mut Table, class: Option<&ClassConfig>, wanted: &Wanted, device: Device) {
+    if class.is_none() && wanted.class.is_some() {
+        return;
+    }
     let underlay = table.get_mut("underlay").and_then(Value::as_table_mut).filter(|_| device == Device::Linux);
     let Some(underlay) = underlay else { return };
     for (key, value) in onramp::OF_THE_HOST {
         underlay.insert(key.into(), Value::String(value.into()));
+    }
+    if let Some((_, usual)) = class.and_then(|class| onramp::other_spread(class, &wanted.path)) {
+        underlay.insert("spread".into(), Value::String(usual.to_string()));
     }
 }
 

@@ -30,6 +30,9 @@ const WATCHDOG: &str = "200";
 pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]) -> Result<Written, Refused> {
     let mut refused = switch.inexpressible(wanted);
     let device = switch.assigned(ports, &mut refused);
+    refused.extend(ports.iter().find(|port| !is_name(&port.name)).map(|port| {
+        format!("--ports: {:?} is no port of SONiC, whose names are Ethernet0, Ethernet4 and so on (`show interfaces status`)", port.name)
+    }));
     let trimmed = trimming::trimmed(wanted, switch, classes, &device, &mut refused);
     let buffer = match &trimmed {
         Some(trimmed) => (trimmed.total, 1.0, 0),
@@ -79,6 +82,15 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
     let Writer { database, notes, .. } = writer;
     database.check().map_err(Refused)?;
     Ok(Written { files: vec![("config_db.json", database.text())], notes })
+}
+
+/// Whether SONiC calls a port so. Its YANG models let any text pass; its programs know ports by these beginnings
+/// (`sonic-py-common`: those of the front, of the backplane, in band, recirculating).
+fn is_name(name: &str) -> bool {
+    name.strip_prefix("Ethernet").is_some_and(|rest| {
+        let rest = ["-BP", "-IB", "-Rec"].iter().find_map(|kind| rest.strip_prefix(kind)).unwrap_or(rest);
+        !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit())
+    })
 }
 
 /// Alphas that are no power of two within what a device has, nor near one.

@@ -195,13 +195,32 @@ impl Switch {
         refused
     }
 
+    /// Of classes that are as they are by default: which lossless queues have DSCPs that others use.
+    pub fn network_control(&self, classes: &[Class]) -> Option<String> {
+        let is_used = |class: &&Class| self.is_lossless(class) && class.dscp.is_some_and(|dscp| dscp >= 48);
+        let found: Vec<String> =
+            classes.iter().filter(is_used).filter_map(|class| class.dscp.map(|dscp| dscp.to_string())).collect();
+        (!found.is_empty()).then(|| {
+            format!(
+                "DSCP {} is of a lossless queue, and DSCP 48 and 56 are network control's (CS6, CS7): give --queues",
+                found.join(" and ")
+            )
+        })
+    }
+
     /// The device's ports of each rate.
     pub fn assigned<'a>(&'a self, ports: &'a [Port], refused: &mut Vec<String>) -> Vec<(&'a Ports, Vec<&'a Port>)> {
         let of = |kind: &'a Ports| (kind, ports.iter().filter(|port| port.rate == kind.rate).collect::<Vec<_>>());
         let device: Vec<_> = self.ports.iter().map(of).collect();
+        let mut rates: BTreeMap<u64, usize> = BTreeMap::new();
+        ports.iter().for_each(|port| *rates.entry(port.rate.bps()).or_default() += 1);
+        let counts: Vec<String> =
+            rates.into_iter().map(|(bps, count)| format!("{count} of {}", Rate::from_bps(bps))).collect();
+        let given = format!("given: {}", counts.join(", "));
         for (kind, found) in device.iter().filter(|(kind, found)| found.len() < kind.count) {
             let (have, rate) = (found.len(), kind.rate);
-            refused.push(format!("--ports: {have} ports of {rate}, and {} has {} of them", self.names[0], kind.count));
+            let name = &self.names[0];
+            refused.push(format!("--ports: {have} ports of {rate}, and {name} has {} of them; {given}", kind.count));
         }
         device
     }

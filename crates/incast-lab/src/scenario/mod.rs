@@ -31,11 +31,10 @@ pub use tree::{
 
 use document::{Document, profile};
 use folder::Folders;
-use incast_sim::config::{ClassConfig, SwitchConfig};
 use incast_units::Time;
 use resolve::{Point, files::Files};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -306,17 +305,6 @@ impl Scenario {
         self.points
             .first()
             .map_or_else(Vec::new, |point| point.schemes.iter().map(|scheme| scheme.name.clone()).collect())
-    }
-
-    /// Of each scheme the laws of its classes and what switches run beside them, each once, in the order of [`Self::schemes`].
-    pub fn algorithms(&self) -> Vec<Vec<&'static str>> {
-        let schemes = self.points.first().map(|point| &point.schemes[..]).unwrap_or_default();
-        let of = |classes: &[ClassConfig], switch: &SwitchConfig| {
-            let laws = classes.iter().map(|class| class.law.info().name);
-            let all: BTreeSet<_> = laws.chain(switch.agent.info().map(|agent| agent.name)).collect();
-            all.into_iter().collect()
-        };
-        schemes.iter().map(|scheme| of(&scheme.classes, &scheme.switch)).collect()
     }
 
     /// The axes of the grid, in the order in which [`Run::grid`] has them.

@@ -16,7 +16,7 @@ use crate::{
 use incast_cc::{feedback::CnpContent, law::Acknowledges, registry::LawParameters, underlay::Reports};
 use incast_sim::{
     Config, Demand, Fabric, MemoryEstimate,
-    config::{ClassConfig, HostClock, NotEct, SwitchConfig},
+    config::{ClassConfig, HostClock, NotEct, Probes, SwitchConfig},
     estimate_memory,
     topology::Topology,
 };
@@ -106,22 +106,30 @@ impl Run {
         while applications.last().is_some_and(Option::is_none) {
             applications.pop();
         }
-        Ok(Config {
-            topology: (*point.topology).clone(),
+        let clocks = self.clocks().map_err(|what| self.fault(what))?;
+        let (link_events, probes) = (point.events.clone(), point.probes.clone());
+        Ok(Config { clocks, flows, applications, link_events, probes, threads, ..self.without_flows() })
+    }
+
+    /// Switches, hosts and classes alone: what [`Self::config`] has without what happens in the run, which takes longer
+    /// to make.
+    pub fn without_flows(&self) -> Config {
+        Config {
+            topology: (*self.point.topology).clone(),
             switch: self.resolved.switch.clone(),
             host: self.resolved.host.clone(),
-            clocks: self.clocks().map_err(|what| self.fault(what))?,
+            clocks: Vec::new(),
             classes: self.resolved.classes.clone(),
-            flows,
-            applications,
-            link_events: point.events.clone(),
-            probes: point.probes.clone(),
+            flows: Vec::new(),
+            applications: Vec::new(),
+            link_events: Vec::new(),
+            probes: Probes::default(),
             seed: self.seed,
             end: self.end,
-            threads,
+            threads: 1,
             ties: self.resolved.ties,
             wire: self.resolved.wire,
-        })
+        }
     }
 
     fn fault(&self, what: String) -> ScenarioError {

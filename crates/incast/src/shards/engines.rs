@@ -1,7 +1,10 @@
 //! What submits the shards of a plan to a cluster's own engine.
 
 use super::Sharded;
-use crate::arguments::{Engine, Plan as Arguments};
+use crate::{
+    arguments::{Engine, Plan as Arguments},
+    output::quoted,
+};
 use incast_lab::run::{Plan, RunError};
 use std::{
     fmt::Write,
@@ -72,16 +75,6 @@ pub fn script(
             text: kubernetes(sharded, &needs, &title, plans, arguments)?,
         },
     })
-}
-
-/// A word of the shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 /// The command of a shard: `incast run`, with the scenarios where they are for it.

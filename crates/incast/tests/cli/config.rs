@@ -1,6 +1,6 @@
 //! `incast config`: refusals, and that all files are there or none. rigs/sonic/run.sh has what devices say of the text.
 
-use crate::common::{folder, incast, stderr, succeed, text};
+use crate::common::{folder, incast, program, stderr, succeed, text};
 use std::fs;
 
 const FABRIC: &str = "name = \"ours\"\nduration = \"1ms\"\n\
@@ -24,6 +24,15 @@ fn what_cannot_be_expressed_is_refused_and_nothing_is_written() {
         (vec!["--for", "sonic"], "--ports is missing: the device's config_db.json"),
         (vec!["--for", "sonic", PORTS[0], PORTS[1]], "1 ports of 25Gbps, and s0 has 3"),
         (vec!["--for", "sonic", PORTS[0], PORTS[1], PORTS[1]], "Ethernet0 is given twice"),
+        (
+            vec!["--for", "sonic", "--ports", "Ethernet0@10Gbps", "Ethernet1@10Gbps", "Ethernet4@100Gbps"],
+            "--ports: 0 ports of 25Gbps, and s0 has 3 of them; given: 2 of 10Gbps, 1 of 100Gbps",
+        ),
+        (
+            vec!["--for", "sonic", "--ports", "eth-1/1@25Gbps", PORTS[1], PORTS[2]],
+            "\"eth-1/1\" is no port of SONiC, whose names are Ethernet0, Ethernet4 and so on",
+        ),
+        (vec!["--for", "sonic", "--class", "all"], "--class is about hosts"),
         (vec!["--for", "sonic", PORTS[0], "no-such.json"], "no-such.json: "),
         (vec!["--for", "sonic", "--switch", "s1", PORTS[0], PORTS[1]], "no such switch, allowed is s0\n"),
         (vec!["--for", "sonic", "--queues", "0=9:1", PORTS[0], PORTS[1]], "allowed is PRIORITY=QUEUE:DSCP"),
@@ -72,6 +81,9 @@ fn on_ramp_is_for_onrampctl() {
         said.contains("note: underlay: hosts have scope = \"destination\", reports = \"acks\"; simulate that"),
         "{said}"
     );
+    assert!(!said.contains("underlay.spread") && !said.contains("its floor"), "{said}");
+    let sysctl = fs::read_to_string(host.join("60-incast.conf")).expect("settings");
+    assert!(sysctl.contains("\nnet.ipv4.tcp_timestamps = 2\n") && sysctl.contains("fq nopacing"), "{sysctl}");
     let written = fs::read_to_string(host.join("onramp.conf")).expect("a file");
     assert_eq!(written, include_str!("golden/onramp.conf"));
     let links = fs::read_to_string(host.join("links.sh")).expect("a script");
@@ -82,6 +94,16 @@ fn on_ramp_is_for_onrampctl() {
     held("");
     let usual = succeed(&["config", text(&file), "--for", "linux", "--scheme", "held"]);
     assert!(usual.contains("\nthreshold = path\n"), "{usual}");
+    let said = stderr(&incast(&["config", text(&file), "--for", "linux", "--scheme", "held"]));
+    assert!(said.contains("a host's threshold = path is never below its floor, 50us"), "{said}");
+
+    held(", threshold = \"40us\", spread = \"1us\"");
+    let said = stderr(&incast(&[&linux[..], &["--force"]].concat()));
+    assert!(said.contains("underlay.spread: 1us in the scenario, 7403.136ns on the host"), "{said}");
+    let applied = fs::read_to_string(&rounded).expect("a scenario");
+    assert!(applied.contains("spread = \"7403.136ns\""), "{applied}");
+    let said = stderr(&incast(&["config", text(&rounded), "--for", "linux", "--scheme", "held"]));
+    assert!(!said.contains("underlay.spread"), "{said}");
     held(", release = \"clocked\", max_hold = \"1s\"");
     let refused = incast(&["config", text(&file), "--for", "linux", "--scheme", "held"]);
     assert_eq!(refused.status.code(), Some(2));
@@ -327,4 +349,106 @@ fn what_is_not_there_is_named_as_it_was_typed() {
     assert!(said.contains("--switch s99: there is no such switch, allowed is s0\n"), "{said}");
     let said = refused(&[&["--for", "sonic", "--switch", "S"][..], &PORTS].concat());
     assert!(said.contains("allowed is s0 (did you mean \"s0\"?)"), "{said}");
+}
+
+const NIC: &str = "[[workload]]\nclass = \"tcp\"\nkind = \"permutation\"\nsize = \"20KB\"\n\
+    [[scheme]]\nname = \"it's DCQCN\"\nlaw = \"dcqcn\"\nprofile = \"nvidia\"\n\
+    [[scheme]]\nname = \"scaled\"\nlaw = \"dcqcn\"\nbyte_counter = \"10MB\"\n\
+    [[scheme]]\nname = \"both\"\nlaw = \"dcqcn\"\nprofile = \"nvidia\"\nby_class.tcp = { law = \"cubic\" }\n";
+
+#[test]
+fn hosts_of_one_class_have_its_law() {
+    let out = folder("config-class");
+    let file = out.join("both.toml");
+    fs::write(&file, format!("{FABRIC}{NIC}").replacen("kind = \"perm", "class = \"roce\"\nkind = \"perm", 1))
+        .expect("written");
+    let of = |target: &str, more: &[&str]| {
+        let all = [&["config", text(&file), "--scheme", "both", "--for", target][..], more].concat();
+        let output = incast(&all);
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output))
+    };
+    for (target, more, expected) in [
+        ("linux", &[][..], "only applications know (TCP_CONGESTION); --class NAME is for hosts of one class"),
+        (
+            "mlnx",
+            &[],
+            "class tcp runs cubic; these NICs are told of dcqcn alone: --class NAME is for hosts of one class",
+        ),
+        (
+            "linux",
+            &["--class", "tpc"],
+            "--class tpc: there is no such class, allowed is roce or tcp (did you mean \"tcp\"?)",
+        ),
+        ("linux", &["--class", "roce"], "law dcqcn: no Linux kernel runs it"),
+    ] {
+        let (code, said) = of(target, more);
+        assert!(code == Some(2) && said.contains(expected), "{target} {more:?}: {said}");
+    }
+    let (code, said) = of("linux", &["--class", "tcp"]);
+    assert!(code == Some(0) && said.contains("congctl cubic"), "{said}");
+    let rounded = out.join("rounded.toml");
+    let (code, said) = of("mlnx", &["--class", "roce", "--queues", "0=3:26", "--as-rounded", text(&rounded)]);
+    assert!(code == Some(0) && said.contains("notifications (CNPs) share the queue of data"), "{said}");
+    assert!(rounded.exists());
+}
+
+/// Every command is one line that a shell takes, and does what it says.
+#[test]
+fn a_run_ends_with_commands_that_are_commands() {
+    let out = folder("config-apply");
+    let file = out.join("it's ours.toml");
+    fs::write(&file, format!("{FABRIC}{NIC}[grid]\n\"switch.ecn.at\" = [\"60KB\", \"90KB\"]\n")).expect("written");
+    let results = out.join("results");
+    let run = [
+        "run",
+        text(&file),
+        "--out",
+        text(&results),
+        "--set",
+        "switch.buffer.total = 17MB",
+        "--set",
+        "host.rto_min=1ms",
+    ];
+    let said = succeed(&run);
+    let commands: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("apply: incast ")).collect();
+    assert_eq!(commands.len(), 4, "{said}");
+    for command in &commands {
+        assert!(command.contains(" --only switch.ecn.at=60KB") && command.contains("rto_min=1ms"), "{command}");
+        let line = format!("\"$0\" {command}");
+        let shell = std::process::Command::new("sh").args(["-c", &line, text(&program())]).output();
+        let output = shell.expect("a shell");
+        assert!(output.status.success(), "{command}: {}", stderr(&output));
+        assert!(!stderr(&output).contains("runs fit"), "{command}: {}", stderr(&output));
+    }
+    for expected in [
+        "apply: --only must choose one of 2 grid points; these commands have the first\n",
+        "--for mlnx --queues 0=3:26 --scheme 'it'\\''s DCQCN' --only",
+        "apply: and 1 more\n",
+        "--for sonic|eos|nxos --scheme NAME --switch NAME --ports …\n",
+        "apply: no host that incast config knows takes hpcc, scaled\n",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let one = succeed(&[&run[..], &["--force", "--only", "scheme=cubic,at=90KB,seed=1"]].concat());
+    let commands: Vec<&str> = one.lines().filter(|line| line.starts_with("apply: ")).collect();
+    assert_eq!(commands.len(), 1, "{one}");
+    assert!(commands[0].ends_with(" --for linux --scheme cubic --only switch.ecn.at=90KB"), "{one}");
+}
+
+#[test]
+fn what_network_control_has_is_told() {
+    let out = folder("config-control");
+    let roce = "../../rigs/sonic/roce.toml";
+    let spine: Vec<String> = [0, 8, 16, 24].iter().map(|port| format!("Ethernet{port}@400Gbps")).collect();
+    let ports: Vec<&str> =
+        ["--switch", "spine0", "--ports"].into_iter().chain(spine.iter().map(String::as_str)).collect();
+    let host = out.join("there");
+    for target in ["sonic", "eos", "nxos"] {
+        let all = [&["config", roce, "--for", target, "--out", text(&host), "--force"][..], &ports].concat();
+        let note = "DSCP 48 is of a lossless queue, and DSCP 48 and 56 are network control's (CS6, CS7): give --queues";
+        let said = stderr(&incast(&all));
+        assert!(said.contains(note), "{target}: {said}");
+        let said = stderr(&incast(&[&all[..], &["--queues", "1=3:26", "0=6:48"]].concat()));
+        assert!(!said.contains("network control"), "{target}: {said}");
+    }
 }
