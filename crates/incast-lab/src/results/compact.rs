@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn what_is_no_number_names_the_nearest_one_and_where_all_are() {
         for (found, meant) in
-            [("rct.p99", "rct_us.p99"), ("web:fct.p50", "fct_us.p50"), ("slowdown.p9", "slowdown.p99")]
+            [("rct.p99", "rct_us.p99"), ("web:fct.p50", "fct_us.p50"), ("slowdwn.p99", "slowdown.p99")]
         {
             let said = parse_column(found).expect_err(found);
             assert!(said.contains(&format!("(did you mean \"{meant}\"?); incast list metrics has all")), "{said}");
