@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn rows_without_a_known_host_are_named_with_those_that_are_no_flows() {
-        let text = "start_us,src,dst,bytes\n0,10.0.0.9,h1,5\n1,h0,h1,5\nx,h0,h1,5\n# a comment\n3,h1,h1,5\n";
+        let text = "start_us,src,dst,bytes\n0,10.0.0.9,h1,5\n1,h0,h1,5\nx,h0,h1,5\n# a comment\n2,h0,h1,5\n3,h1,h1,5\n";
         let (rows, errors) = rows_of(text.as_bytes()).expect("readable");
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
         let of =
@@ -439,7 +439,7 @@ mod tests {
         let lines: Vec<&str> = said.lines().collect();
         assert!(lines[0].starts_with("\"flows.csv\" line 2: found host \"10.0.0.9\""), "{said}");
         assert!(lines[1].starts_with("  line 4: found start_us \"x\""), "{said}");
-        assert_eq!(lines[2..], ["  line 6: found a flow from h1 to itself"], "{said}");
+        assert_eq!(lines[2..], ["  line 7: found a flow from h1 to itself"], "{said}");
         let bad = |line| TraceError { line, message: "bad".into() };
         let mut all = [Errors::default(), Errors::default()];
         (1..=24).for_each(|line| all[line % 2].push(bad(line)));
