@@ -6,25 +6,19 @@ use incast_lab::{
     run::Plan,
     scenario::{Form, Run},
 };
+use std::collections::BTreeSet;
 
-/// So many commands and names are printed.
 const MOST: usize = 4;
 
 /// The commands that put the schemes that ran onto hosts, as devices take them, and which schemes none takes. A line is a
 /// command, however long. Nothing for a scenario that is no file, or of which the short form ran.
 pub fn hint(given: &str, plan: &Plan) -> String {
-    if given == "-"
-        || ["/dev/", "/proc/"].iter().any(|folder| given.starts_with(folder))
-        || plan.scenario.form == Form::Short
-    {
+    let is_pipe = given == "-" || ["/dev/", "/proc/"].iter().any(|folder| given.starts_with(folder));
+    if is_pipe || plan.scenario.form == Form::Short {
         return String::new();
     }
-    let mut firsts: Vec<&Run> = Vec::new();
-    for run in &plan.runs {
-        if firsts.iter().all(|first| first.scheme != run.scheme) {
-            firsts.push(run);
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let firsts = plan.runs.iter().filter(|run| seen.insert(&run.scheme));
     let sets = plan.scenario.sets.iter().map(|(key, value)| format!(" --set {}", quoted(&format!("{key}={value}"))));
     let start = format!("incast config {}{}", quoted(given), sets.collect::<String>());
     let (mut commands, mut without) = (Vec::new(), Vec::new());
@@ -36,37 +30,36 @@ pub fn hint(given: &str, plan: &Plan) -> String {
         let which = format!("--scheme {}{}", quoted(&run.scheme), point(run));
         commands.extend(targets.into_iter().map(|target| format!("{start} --for {target} {which}")));
     }
-    let mut text = String::new();
-    let mut line = |line: &str| text = format!("{text}{line}\n");
+    let mut lines = Vec::new();
     let points = plan.runs.chunk_by(|one, other| one.grid == other.grid).count();
     if points > 1 && !commands.is_empty() {
-        line(&format!("apply: --only must choose one of {points} grid points; these commands have the first"));
+        lines.push(format!("apply: --only must choose one of {points} grid points; these commands have the first"));
     }
-    commands.iter().take(MOST).for_each(|command| line(&format!("apply: {command}")));
+    lines.extend(commands.iter().take(MOST).map(|command| format!("apply: {command}")));
     if commands.len() > MOST {
-        line(&format!("apply: and {} more", commands.len() - MOST));
+        lines.push(format!("apply: and {} more", commands.len() - MOST));
     }
     if !commands.is_empty() {
-        line(&format!("switches: {start} --for sonic|eos|nxos --scheme NAME --switch NAME --ports …"));
+        lines.push(format!("switches: {start} --for sonic|eos|nxos --scheme NAME --switch NAME --ports …"));
     }
     if !without.is_empty() {
+        let names = without[..without.len().min(MOST)].join(", ");
         let more = without.len().saturating_sub(MOST);
-        let names = without[..without.len() - more].join(", ");
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        line(&format!("apply: no host that incast config knows takes {names}{more}"));
+        lines.push(format!("apply: no host that incast config knows takes {names}{more}"));
     }
-    text + "\n"
+    lines.join("\n") + "\n\n"
 }
 
 /// Whom a scheme can be written for, with the options for that: all hosts alike, or those of one class after the other.
 fn targets(mut wanted: Wanted) -> Vec<String> {
     let target = |wanted: &Wanted| {
-        let queues = mlnx::usual_queues(wanted);
         if linux::write(wanted).is_ok() {
             return Some("linux".to_owned());
         }
-        let options = queues.iter().map(|queue| format!(" {queue}")).collect::<String>();
-        mlnx::write(wanted, &queues).is_ok().then(|| format!("mlnx --queues{options}"))
+        let queues = mlnx::usual_queues(wanted);
+        let options: String = queues.iter().map(|queue| format!(" {queue}")).collect();
+        mlnx::write(wanted, &queues).is_ok().then(|| format!("mlnx{}", options.replacen(' ', " --queues ", 1)))
     };
     // What hosts run may need a switch that there is not.
     if wanted.config.switch.agent.info().is_some() {
@@ -90,7 +83,7 @@ fn point(run: &Run) -> String {
         let is_plain = !text.trim().is_empty() && !text.contains('"') && !path.contains([',', '"', '=']);
         is_plain.then(|| if text.contains(',') { format!("{path}=\"{text}\"") } else { format!("{path}={text}") })
     });
-    let conditions: Vec<String> = conditions.collect();
+    let conditions = conditions.collect::<Vec<String>>();
     if conditions.is_empty() { String::new() } else { format!(" --only {}", quoted(&conditions.join(","))) }
 }
 
