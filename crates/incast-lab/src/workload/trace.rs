@@ -168,6 +168,8 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
 
 /// The flows, and the rows that are none.
 fn rows_of(input: impl std::io::Read) -> Result<(Vec<Row>, Errors), TraceError> {
+    // A last line that ends, so that a row's line is the one before what is read next, whatever was skipped before it.
+    let input = input.chain(&b"\n"[..]);
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(input);
     let fail = |line: usize, message: String| TraceError { line, message };
     let csv_error = |error: csv::Error| {
@@ -185,17 +187,20 @@ fn rows_of(input: impl std::io::Read) -> Result<(Vec<Row>, Errors), TraceError> 
     let (path, reverse_path) = (column(&["path"]), column(&["reverse_path"]));
     let starts = STARTS.into_iter().find(|(name, _)| header.get(start) == Some(name)).unwrap_or(STARTS[0]);
     let (mut rows, mut errors) = (Vec::new(), Errors::default());
-    for record in reader.records() {
-        let record = match record {
+    let mut record = csv::StringRecord::new();
+    loop {
+        let read = reader.read_record(&mut record);
+        let line = (reader.position().line() as usize).saturating_sub(1);
+        match read {
             // Reading goes on behind anything else.
             Err(error) if error.is_io_error() => return Err(csv_error(error)),
             Err(error) => {
-                errors.push(csv_error(error));
+                errors.push(fail(line, error.to_string()));
                 continue;
             }
-            Ok(record) => record,
-        };
-        let line = record.position().map_or(0, |position| position.line() as usize);
+            Ok(false) => break,
+            Ok(true) => {}
+        }
         let field = |index: usize| record.get(index).unwrap_or("");
         let row = || {
             let size = field(bytes);
