@@ -207,20 +207,25 @@ unsafe impl Plain for Difference {}
 const KNOWN: u64 = 5_000_000_000;
 
 impl Path {
-    /// Whether the newest delays are counted by clocks that are known.
-    pub fn is_known(&self) -> bool {
+    fn was_used(&self) -> bool {
         self.known.used > 0 && self.reported <= self.known.used + KNOWN
+    }
+
+    /// Whether delays are counted by clocks that are known.
+    pub fn is_known(&self) -> bool {
+        self.was_used() && self.why_relative().is_none()
     }
 
     /// Why they are not, where hosts have compared their clocks.
     pub fn why_relative(&self) -> Option<Relative> {
         match self.known {
             Known { refused, .. } if refused > self.reported => Some(Relative::Contradicted),
-            Known { told, .. } if self.is_known() || told == 0 || self.reported <= told => None,
+            Known { told: 0, .. } => None,
             Known { told, .. } if self.reported > told + KNOWN => Some(Relative::Silent),
             Known { error: u32::MAX, .. } => Some(Relative::Unknown),
             Known { error, .. } if error > self.threshold / 4 => Some(Relative::Coarse),
-            _ => Some(Relative::Foreign),
+            Known { told, .. } if self.reported > told && !self.was_used() => Some(Relative::Foreign),
+            _ => None,
         }
     }
 }
@@ -308,6 +313,31 @@ mod tests {
         assert_eq!(names, COUNTERS);
         let cpu: Vec<u8> = (1..=11_u64).flat_map(u64::to_ne_bytes).collect();
         assert_eq!(Counters::sum(&[cpu.clone(), cpu]).iter().last(), Some(("full", 22)));
+    }
+
+    #[test]
+    fn why_clocks_are_not_used_is_told() {
+        let octets = vec![0; size_of::<Path>()];
+        let of = |reported: u64, told: u64, used: u64, refused: u64, error: u32| {
+            let mut path = Path::read(&octets).expect("as many octets");
+            (path.reported, path.threshold) = (reported, 100_000);
+            path.known = Known { told, used, refused, error, ..path.known };
+            (path.is_known(), path.why_relative())
+        };
+        let second = 1_000_000_000;
+        assert_eq!(of(9 * second, 0, 0, 0, 0), (false, None));
+        assert_eq!(of(9 * second, 8 * second, 9 * second, 0, 25_000), (true, None));
+        // Idle since: told after the last acknowledgement.
+        assert_eq!(of(9 * second, 10 * second, 0, 0, 25_000), (false, None));
+        for (path, why) in [
+            (of(9 * second, 10 * second, 9 * second, 0, 25_001), Relative::Coarse),
+            (of(9 * second, 8 * second, 9 * second, 0, u32::MAX), Relative::Unknown),
+            (of(9 * second, 3 * second, 3 * second, 0, 1), Relative::Silent),
+            (of(9 * second, 0, 8 * second, 10 * second, 1), Relative::Contradicted),
+            (of(9 * second, 8 * second, 0, 0, 1), Relative::Foreign),
+        ] {
+            assert_eq!(path, (false, Some(why)));
+        }
     }
 
     #[test]
