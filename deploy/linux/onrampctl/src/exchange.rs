@@ -20,7 +20,7 @@ use hostctl::{
 };
 use rustix::time::{ClockId, clock_gettime};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     sync::{Arc, Mutex, PoisonError},
@@ -222,7 +222,8 @@ impl Exchange {
             complain!("watch: clocks: {line}");
         }
         // A path that is well for a moment is not announced anew each time.
-        self.relative.retain(|address, _| paths.iter().any(|(path, _)| path == address));
+        let all: BTreeSet<Address> = paths.iter().map(|(address, _)| *address).collect();
+        self.relative.retain(|address, _| all.contains(address));
         self.relative.extend(now);
     }
 }
