@@ -1,7 +1,7 @@
 //! What a search says: the settings, how sure it is of them, and what else they change.
 
 use super::{
-    MOST_HELD_OUT, Within,
+    Within,
     axis::Axis,
     conditions::Condition,
     search::{Found, Length, MOST_SEEDS, Problem, Settings, Standing, Trials},
@@ -362,34 +362,6 @@ fn left_alone(
         None => (least(Length::Short, 1).or_else(|| least(Length::Full, 1)), true),
         least => (least, false),
     }
-}
-
-/// All runs that differ in this key alone are the same to the packet.
-pub fn does_nothing(found: &Found, runs: &Runs<'_>, key: usize) -> bool {
-    let mut pairs = 0;
-    for (index, one) in found.tried.iter().enumerate() {
-        for other in &found.tried[..index] {
-            let mut places = one.settings.iter().zip(&other.settings).enumerate();
-            if !places.all(|(index, (a, b))| (a != b) == (index == key)) {
-                continue;
-            }
-            let seeds = 0..MOST_SEEDS + MOST_HELD_OUT;
-            for (length, seed) in
-                [Length::Full, Length::Short].into_iter().flat_map(|it| seeds.clone().map(move |seed| (it, seed)))
-            {
-                let digest = |it: &Standing| {
-                    let digest = &runs.measured(&it.settings, length, seed)?.digest;
-                    (!digest.is_empty()).then_some(digest)
-                };
-                let Some((a, b)) = digest(one).zip(digest(other)) else { continue };
-                if a != b {
-                    return false;
-                }
-                pairs += 1;
-            }
-        }
-    }
-    pairs > 0
 }
 
 impl Advice {

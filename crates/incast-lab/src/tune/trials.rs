@@ -1,7 +1,7 @@
 //! The runs of a search: those of one scenario, with a grid over the keys and the duration.
 
 use super::{
-    Advice, MOST_SHORT, Means, Question, SHORT, Within, advice,
+    Advice, MOST_SHORT, Means, Question, SHORT, Within,
     axis::{self, Axis},
     search::{self, Found, Length, MOST_SEEDS, Outcome, Settings},
 };
@@ -343,7 +343,7 @@ impl<'a> Runs<'a> {
     /// Finds the keys that do nothing, and puts them back at their start in what was found.
     pub fn join_idle(&mut self, found: &mut Found) {
         let start = self.start().clone();
-        let idle: Vec<bool> = (0..start.len()).map(|key| advice::does_nothing(found, self, key)).collect();
+        let idle: Vec<bool> = (0..start.len()).map(|key| does_nothing(found, self, key)).collect();
         for (key, _) in idle.iter().enumerate().filter(|(_, is_idle)| **is_idle) {
             let mut back = found.best.clone();
             back[key] = start[key];
@@ -587,4 +587,32 @@ impl search::Trials for Runs<'_> {
     fn is_possible(&self, settings: &Settings) -> bool {
         self.space.run_of(self.scheme, settings).is_some()
     }
+}
+
+/// All runs that differ in this key alone are the same to the packet.
+fn does_nothing(found: &Found, runs: &Runs<'_>, key: usize) -> bool {
+    let mut pairs = 0;
+    for (index, one) in found.tried.iter().enumerate() {
+        for other in &found.tried[..index] {
+            let mut places = one.settings.iter().zip(&other.settings).enumerate();
+            if !places.all(|(index, (a, b))| (a != b) == (index == key)) {
+                continue;
+            }
+            let seeds = 0..MOST_SEEDS + super::MOST_HELD_OUT;
+            for (length, seed) in
+                [Length::Full, Length::Short].into_iter().flat_map(|it| seeds.clone().map(move |seed| (it, seed)))
+            {
+                let digest = |it: &search::Standing| {
+                    let digest = &runs.measured(&it.settings, length, seed)?.digest;
+                    (!digest.is_empty()).then_some(digest)
+                };
+                let Some((a, b)) = digest(one).zip(digest(other)) else { continue };
+                if a != b {
+                    return false;
+                }
+                pairs += 1;
+            }
+        }
+    }
+    pairs > 0
 }
