@@ -175,7 +175,7 @@ def look(browser, width, scheme, report, expect):
         const button = document.querySelector('.legend button'); button.click(); const less = all(); button.click();
         return [before, less, all()]; })()""")
     expect(hidden[0] == hidden[2] > hidden[1] > 0, f"{at}: hiding a scheme left {hidden} curves")
-    shown = browser.evaluate("""(() => { const select = document.getElementById('point');
+    shown = browser.evaluate("""(() => { const select = document.querySelector('[data-choice]');
         const all = () => [...document.querySelectorAll('.point')].filter(e => e.checkVisibility()).length;
         const one = all(); select.value = 'all'; select.dispatchEvent(new Event('change')); const every = all();
         select.selectedIndex = 0; select.dispatchEvent(new Event('change')); return [one, every, all()]; })()""")

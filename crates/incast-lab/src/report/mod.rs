@@ -32,7 +32,7 @@ pub fn write(folder: &Path) -> Result<PathBuf, ReportError> {
 /// The same at another place.
 ///
 /// # Errors
-/// As of [`write`].
+/// As of [`write()`].
 pub fn write_to(folder: &Path, out: &Path) -> Result<PathBuf, ReportError> {
     let results = results::read::read(folder)?;
     let figures = input::figures::read(&results)?;
@@ -49,7 +49,7 @@ fn save(page: &str, out: &Path) -> Result<PathBuf, ReportError> {
 /// Reads the results of several folders and writes one report of all of them to `out`.
 ///
 /// # Errors
-/// As of [`write`].
+/// As of [`write()`].
 pub fn write_several(folders: &[PathBuf], out: &Path) -> Result<PathBuf, ReportError> {
     let mut parts = Vec::new();
     for folder in folders {
