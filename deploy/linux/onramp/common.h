@@ -222,18 +222,25 @@ static long forget(void *map, const void *key, struct path *path, u64 *now)
 	return 0;
 }
 
+/* Whether packets to an address are held. */
+static ALWAYS_INLINE int is_held(const struct bpf_onramp_address *address)
+{
+	struct bpf_onramp_prefix key = { .length = 128, .address = *address };
+
+	return bpf_map_lookup_elem(&prefixes, &key) != 0;
+}
+
 /* The path to an address, if packets to it are held; made if need be. */
 static ALWAYS_INLINE struct path *path_to(struct bpf_onramp_address *address,
 					  u64 now)
 {
 	struct path *path = bpf_map_lookup_elem(&paths, address);
-	struct bpf_onramp_prefix key = { .length = 128, .address = *address };
 	const struct zeroes *zeroes;
 	long error;
 
 	if (path)
 		return path;
-	if (!bpf_map_lookup_elem(&prefixes, &key))
+	if (!is_held(address))
 		return 0;
 	zeroes = bpf_map_lookup_elem(&fresh, &first);
 	if (!zeroes)

@@ -106,6 +106,7 @@ static void *(*const bpf_sk_storage_get)(void *map, void *socket, void *value,
 static long (*const bpf_ringbuf_output)(void *ring, void *data, u64 length,
 					u64 flags) = (void *)130;
 static void *(*const bpf_skc_to_tcp_sock)(void *socket) = (void *)137;
+static void *(*const bpf_skc_to_tcp_request_sock)(void *socket) = (void *)139;
 static long (*const bpf_for_each_map_elem)(void *map, void *callback,
 					   void *context, u64 flags) =
 	(void *)164;
@@ -121,6 +122,12 @@ struct tcp_sock {
 	u32 rcv_nxt;
 	u32 tsoffset;
 	u8 tcp_usec_ts : 1;
+};
+struct tcp_request_sock {
+	bool req_usec_ts;
+	u32 snt_isn;
+	u32 ts_off;
+	u32 rcv_nxt;
 };
 
 #pragma clang attribute pop

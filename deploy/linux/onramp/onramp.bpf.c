@@ -110,6 +110,24 @@ static ALWAYS_INLINE void *socket_of(struct __sk_buff *skb,
 }
 
 /*
+ * What stamps tell, if this acknowledges the SYN of a host that another one
+ * connects to: there is no connection before it is taken.
+ */
+static ALWAYS_INLINE int read_stamps_of_request(void *socket, const struct packet *p,
+						struct onramp_stamps *s)
+{
+	const struct tcp_request_sock *request = bpf_skc_to_tcp_request_sock(socket);
+
+	if (!request || !request->req_usec_ts ||
+	    __builtin_bswap32(p->tcp.sequence) != request->rcv_nxt ||
+	    __builtin_bswap32(p->tcp.acknowledged) != request->snt_isn + 1)
+		return 0;
+	s->value = __builtin_bswap32(p->tcp.value);
+	s->echo = __builtin_bswap32(p->tcp.echo) - request->ts_off;
+	return 1;
+}
+
+/*
  * What stamps tell, if this acknowledges new data, or a SYN: a duplicate repeats
  * the echo of an older packet.
  */
@@ -117,7 +135,6 @@ static ALWAYS_INLINE struct onramp_connection *
 read_stamps(void *socket, const struct packet *p, struct onramp_stamps *s)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(socket);
-
 	u32 acknowledged = __builtin_bswap32(p->tcp.acknowledged);
 	u32 beside = __builtin_bswap32(p->tcp.sequence) - (tcp ? tcp->rcv_nxt : 0);
 
@@ -204,7 +221,7 @@ static ALWAYS_INLINE int departed(const struct packet *p, struct onramp_stamps *
 SEC("tcx/ingress") int report(struct __sk_buff *skb)
 {
 	struct onramp_stamps s = { .now = bpf_ktime_get_ns() };
-	struct onramp_connection *connection;
+	struct onramp_connection *connection, none = {};
 	struct bpf_onramp_bounds found = {};
 	struct packet p = {};
 	void *socket;
@@ -212,18 +229,24 @@ SEC("tcx/ingress") int report(struct __sk_buff *skb)
 
 	if (!read_packet(skb, &p) || (p.tcp.flags & (TCP_RST | TCP_ACK)) != TCP_ACK)
 		return TCX_NEXT;
+	if (p.tcp.flags & TCP_SYN ? !read_stamps_of_syn(skb, &p) : !has_stamps(&p.tcp))
+		return TCX_NEXT;
 	/*
 	 * Before its data a connection's SYN shows the path, mostly without the
-	 * queue that the data of all who begin with it make.
+	 * queue that the data of all who begin with it make. What only receives
+	 * has no paths, and no need to look further.
 	 */
-	if (p.tcp.flags & TCP_SYN ?
-		    !read_stamps_of_syn(skb, &p) || !path_to(&p.source, s.now) :
-		    !has_stamps(&p.tcp) || !bpf_map_lookup_elem(&paths, &p.source))
+	if (!bpf_map_lookup_elem(&paths, &p.source) &&
+	    (p.payload || !is_held(&p.source)))
 		return TCX_NEXT;
 	socket = socket_of(skb, &p);
 	if (!socket)
 		return TCX_NEXT;
 	connection = read_stamps(socket, &p, &s);
+	if (!connection && read_stamps_of_request(socket, &p, &s))
+		connection = &none;
+	if (connection && !path_to(&p.source, s.now))
+		connection = 0;
 	if (connection && !departed(&p, &s)) {
 		COUNT(ignored);
 		connection = 0;

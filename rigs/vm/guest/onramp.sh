@@ -51,6 +51,17 @@ in_namespace incast-r sysctl -q -w net.ipv4.tcp_timestamps=2
 check "the receiver stamps in microseconds" ctl r enable default --stamps-only
 check "and then the senders, which hold" on_senders enables
 
+# Who is connected to sends, too: an answer's path is shown by the handshake, before its first packet.
+reports=$(counter reports)
+in_namespace incast-0 sh -c 'exec nc -l -p 8 <>/tmp/quiet >/dev/null' &
+server=$!
+sleep 1
+in_namespace incast-r sh -c 'exec nc 10.9.0.2 8 <>/tmp/quiet >/dev/null' &
+client=$!
+connected() { [ "$(counter reports)" -gt "$reports" ]; }
+eventually "the handshake of a connection that the peer opens is a report" connected
+kill $client $server
+
 play few 10000
 intact
 check "what meets no queue is not held" [ "$(counter held)" = 0 ]
