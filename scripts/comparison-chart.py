@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/comparison.svg from the tables in docs/comparison-setting.md.
+"""Draws docs/comparison.svg from the tables in docs/comparison.md.
 
 usage: scripts/comparison-chart.py
 
@@ -34,7 +34,7 @@ LEFT, WIDTH, GAP, ROW, TOP = 130, 270, 24, 17, 62
 
 def tables():
     """{scheme: (value, interval, text)} of COLUMN, one for each panel."""
-    text = (DOCS / "comparison-setting.md").read_text()
+    text = (DOCS / "comparison.md").read_text()
     body = text.split(TABLE)[1].split("<!-- end of table")[0]
     found = []
     for line in body.splitlines():

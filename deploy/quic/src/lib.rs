@@ -1,7 +1,7 @@
 //! Marimo as a congestion controller for [s2n-quic](https://docs.rs/s2n-quic).
 //!
 //! The algorithm is the C of `deploy/core/marimo.h` through `incast-cc`, the same that the simulator and the kernel
-//! run. What is here converts units and says what QUIC does around it; `docs/quic.md` is its chapter.
+//! run. What is here converts units and says what QUIC does around it; its chapter is in `docs/deploy.md`.
 //!
 //! - [`settings`]: parameters, by the names that scenarios use.
 //! - [`controller`]: the controller itself, and [`Endpoint`], which makes one for each path.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The numbers of docs/quic.md, from this machine.
+# The numbers of docs/deploy.md (Marimo over QUIC), from this machine.
 # usage: deploy/quic/test/measure.sh [--repeat N] [CASE]…
 # Cases: two-packets small-marks bundles burst late-hole controllers [default: all]
 # shellcheck disable=SC2119,SC2120

@@ -196,7 +196,7 @@ same "ECN through the hole" "$(value black-hole flows.0.connection.ecn)" unknown
 same "fallback through the hole" "$(value black-hole flows.0.connection.fallbacks)" 1
 same "CE through the hole" "$(value black-hole totals.ce_packets)" 0
 
-# The same of data once ECN is in use: a limit of s2n-quic 1.91, whose probes have ECT, too (docs/quic.md). A version that
+# The same of data once ECN is in use: a limit of s2n-quic 1.91, whose probes have ECT, too (docs/deploy.md). A version that
 # has it right turns this red.
 rig_up off none 200000 "ip ecn != not-ect ip length > 300 quota over 60 kbytes counter name changed drop"
 serve

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A batch is what one round trip acknowledges; at its end alpha takes in the share of marked packets. Readings and
-//! deviations are in `docs/dctcp-rate.md`. Losses and timeouts change nothing: the fabric is lossless.
+//! deviations are in `docs/dctcp.md`. Losses and timeouts change nothing: the fabric is lossless.
 
 use super::rate_based::{self, InFlight, Limit, WindowRule};
 use crate::{

@@ -1,6 +1,6 @@
 //! Simulated packets as frames, byte by byte: Ethernet, IPv4, and TCP or UDP with RoCEv2 in it.
 //!
-//! Sizes are those of `docs/formats.md`; what fields a simulated packet has none for hold is listed in `docs/trace.md`.
+//! Sizes are those of `docs/formats.md`; what fields a simulated packet has none for hold is listed in `docs/results.md`.
 
 use incast_cc::{agent::Codepoint, law::Framing};
 use incast_sim::{outcome::PacketFacts, packet::Kind};

@@ -61,7 +61,7 @@ fn scenarios_in_pages_pass_check() {
 /// `scripts/comparison-chart.py` draws the numbers of the page.
 #[test]
 fn the_chart_shows_the_numbers_of_the_comparison() {
-    let (chart, page) = (page("docs/comparison.svg"), page("docs/comparison-setting.md"));
+    let (chart, page) = (page("docs/comparison.svg"), page("docs/comparison.md"));
     let table = page.split_once("--by-number -->").expect("tables").1;
     let table = table.split_once("<!-- end of table").expect("an end").0;
     let mut points = 0;
@@ -203,12 +203,7 @@ fn tables_in_pages_are_of_their_scenarios() {
     };
     let scenarios = [scenario("leaf-spine-100g.toml"), scenario("settings.toml")];
     let mut found = Vec::new();
-    let pages = ["docs/comparison.md", "docs/comparison-setting.md"].map(|page| (page, self::page(page)));
-    let tables = |(page, text): &'_ (&'static str, String)| {
-        let tables: Vec<String> = text.split("<!-- incast table ").skip(1).map(str::to_owned).collect();
-        tables.into_iter().map(|table| (*page, table)).collect::<Vec<_>>()
-    };
-    for (page, table) in pages.iter().flat_map(tables) {
+    for table in page("docs/comparison.md").split("<!-- incast table ").skip(1) {
         let (head, rest) = table.split_once("-->").expect("options");
         let (body, _) = rest.split_once("<!-- end of table").expect("an end");
         let name = head.split_whitespace().next().expect("a name");
@@ -216,12 +211,12 @@ fn tables_in_pages_are_of_their_scenarios() {
         let (schemes, mut rows) = (scenario.schemes(), 0);
         let lines = body.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
         for (scheme, cells) in lines.filter(|(first, _)| *first != "scheme") {
-            assert!(schemes.iter().any(|known| known == scheme), "{page}: {scheme}");
-            assert!(cells.bytes().any(|byte| byte.is_ascii_digit()), "{page}: {scheme} | {cells}");
+            assert!(schemes.iter().any(|known| known == scheme), "{scheme}");
+            assert!(cells.bytes().any(|byte| byte.is_ascii_digit()), "{scheme} | {cells}");
             rows += 1;
         }
-        assert!(rows > 0, "{page}: the table of {name} is empty");
-        assert!(body.contains(&format!("\n{name}")) && body.contains("incast "), "{page}: what {name} is of");
+        assert!(rows > 0, "the table of {name} is empty");
+        assert!(body.contains(&format!("\n{name}")) && body.contains("incast "), "what {name} is of");
         found.push(name.to_owned());
     }
     assert_eq!(found.len(), 6, "{found:?}");
