@@ -55,6 +55,8 @@ class Sweep(Results):
             raise ResultsError("every point of the sweep failed")
         all_facts = [(point, results._facts) for point, results in self.results]
         merged = dict(all_facts[0][1])
+        # Each point's ends in what it comes to (`_at`).
+        merged["name"] = merged["name"].rpartition("-")[0] or merged["name"]
 
         def at(point: dict[str, Any], items: list[dict[str, Any]]) -> list[dict[str, Any]]:
             return [{**item, "grid": {**item["grid"], **point}} for item in items]
@@ -83,7 +85,8 @@ class Sweep(Results):
     def __repr__(self) -> str:
         axes = ", ".join(dict.fromkeys(axis for point, _ in self.results for axis in point))
         failed = f", {len(self.errors)} failed" if self.errors else ""
-        return f"<incast.Sweep: {len(self.results)} points of {axes or 'no axis'}{failed}, {len(self.runs)} runs in {self.folder}>"
+        name = f" {self.name}" if self.results else ""
+        return f"<incast.Sweep{name}: {len(self.results)} points of {axes or 'no axis'}{failed}, {len(self.runs)} runs in {self.folder}>"
 
     def _write(self, name: str) -> None:
         """Says in its folder which folders are its points, so that ``incast.open`` finds them."""

@@ -229,6 +229,46 @@ def test_a_metric_over_an_axis(tmp_path):
             plot.metric(results, **wrong)
 
 
+def test_a_metric_over_two_axes(tmp_path):
+    loads, thresholds = [0.2, 0.4, 0.6], ["0.1bdp", "0.5bdp"]
+    grid = {"workload.web.load": loads, "switch.ecn.at": thresholds, "host.ack_every": [1, 2]}
+    results = incast.run({**SMALL, "grid": grid}, out=tmp_path, progress=False)
+    over = ("load", "at")
+    figure = plot.metric_map(results, "slowdown.p99", over, class_="web", point={"ack_every": 2})
+    save(figure, "metric-map")
+    *panels, bar = figure.axes
+    assert [axis.get_title().splitlines() for axis in panels] == [[name, "host.ack_every 2"] for name in results.schemes]
+    for name, axis in zip(results.schemes, panels, strict=True):
+        (mesh,) = axis.collections
+        expected = [
+            [
+                next(
+                    row["slowdown"]["p99"] for row in results.rows
+                    if row["seed"] == "all" and row["class"] == "web" and row["scheme"] == name
+                    and row["grid"] == {"workload.web.load": load, "switch.ecn.at": at, "host.ack_every": 2}
+                )
+                for load in loads
+            ]
+            for at in thresholds
+        ]
+        assert mesh.get_array().tolist() == expected and len(axis.texts) == 6
+        assert mesh.get_clim() == panels[0].collections[0].get_clim(), "one scale"
+    assert bar.get_ylabel() == "web:\np99 slowdown"
+    given = figure.add_axes((0, 0, 1, 1))
+    one = {"over": over, "point": {"ack_every": 1}, "scheme": results.schemes[0]}
+    assert plot.metric_map(results, "fct_us.p50", ax=given, logarithmic=True, **one) is figure
+    for wrong, why in [
+        ({"over": "load"}, "allowed are two axes"),
+        ({"over": ("load", "workload.web.load")}, "twice"),
+        ({"over": over, "point": {}}, "host.ack_every is missing"),
+        ({"scheme": "x"}, "scheme: found 'x'"),
+        ({"scheme": None, "ax": given}, "scheme names one of"),
+        ({"metric": "convergence_us"}, "unknown at every point"),
+    ]:
+        with pytest.raises(ValueError, match=why):
+            plot.metric_map(results, **{"metric": "slowdown.p99", **one, **wrong})
+
+
 def test_a_long_name_fits_beside_the_axis(small):
     swept = incast.sweep(small, {"switch.ecn.at": ["0.1bdp", "1bdp"]}, seeds=1)
     for logarithmic in (False, True):

@@ -42,6 +42,9 @@ pub enum Recovery {
 pub struct Transport {
     /// Data packets are ECN-capable.
     pub ecn_capable: bool,
+    /// So are control packets, and a switch that drops what it cannot mark keeps them. Their own marks tell nobody
+    /// anything, and are not simulated.
+    pub control_ecn_capable: bool,
     /// Receivers answer marked packets with congestion notifications ([`SenderLaw::on_cnp`]), at most one for each flow
     /// in this time. `None` for laws that take marks from acknowledgements.
     pub notification_interval: Option<Time>,
@@ -79,6 +82,7 @@ impl Transport {
     pub const fn of(info: &LawInfo) -> Self {
         Self {
             ecn_capable: info.ecn_capable,
+            control_ecn_capable: false,
             notification_interval: None,
             marks_at_edge: false,
             updates_gap: true,

@@ -321,7 +321,10 @@ impl<'a> Switch<'a> {
             None => self.has_room(number, &packet),
             Some((headroom, xoff, _)) => self.has_headroom(&packet, headroom + xoff),
         };
-        let may_drop = self.own.not_ect == NotEct::Drop && !packet.ecn_capable && limits.is_none();
+        let transport = self.config.classes[usize::from(packet.class)].law.transport();
+        let is_control = !matches!(packet.content, Content::Data { .. });
+        let is_capable = packet.ecn_capable || is_control && transport.control_ecn_capable;
+        let may_drop = self.own.not_ect == NotEct::Drop && !is_capable && limits.is_none();
         let port = &self.ports[number];
         let found = bytes(&port.queues[priority]) + port.link.in_service(now, Some(packet.priority));
         let early = may_drop && self.is_beyond(number, found);

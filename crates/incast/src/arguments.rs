@@ -217,6 +217,10 @@ pub struct Config {
     /// 8 times that; a single priority has all packets]
     #[arg(long, value_name = "PRIORITY=QUEUE:DSCP", num_args = 1..)]
     pub queues: Vec<Class>,
+    /// With --for sonic: only thresholds of marks (WRED_PROFILE, and which QUEUE has which); buffers, schedulers and maps of
+    /// DSCPs stay as the switch has them
+    #[arg(long)]
+    pub marks_only: bool,
     /// Change a value: scheme.dctcp.gain=0.1, switch.buffer.total=16MB
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub sets: Vec<(String, String)>,

@@ -71,6 +71,7 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
     let _ =
         writeln!(text, "#   {} of memory for the largest run{}", bytes(memory(plan)), available.unwrap_or_default());
     loads(&mut text, plan);
+    by_scheme(&mut text, plan, "network", Run::describe_network);
     by_scheme(&mut text, plan, "hosts that are not Linux's (host.profile = \"linux\" would be)", hosts);
     by_scheme(&mut text, plan, "laws made for a lossless fabric, on a lossy one", Run::without_lossless_fabric);
     if is_brief {

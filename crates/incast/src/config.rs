@@ -79,11 +79,15 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
     };
     let (scenario, run) = choice.choose("configuring")?;
     let mut wanted = Wanted::of(&run);
+    wanted.gives_mtu = gives_mtu(&scenario);
     if let Some(class) = &arguments.class {
         if !matches!(arguments.target, Target::Linux | Target::Mlnx) {
             return Err(refuse("--class is about hosts: allowed with --for linux and --for mlnx".into()));
         }
         wanted.for_class(class)?;
+    }
+    if arguments.marks_only && arguments.target != Target::Sonic {
+        return Err(refuse("--marks-only is about SONiC: allowed with --for sonic".into()));
     }
     let device = match arguments.target {
         Target::Sonic => Device::Sonic,
@@ -127,6 +131,15 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether `host.mtu` is in the scenario, for all schemes, for one, or along the grid.
+fn gives_mtu(scenario: &Scenario) -> bool {
+    let has = |table: &toml::Table| table.get("host").is_some_and(|host| host.get("mtu").is_some());
+    let schemes = scenario.written.get("scheme").and_then(toml::Value::as_array);
+    has(&scenario.written)
+        || schemes.into_iter().flatten().filter_map(toml::Value::as_table).any(has)
+        || scenario.axes().iter().any(|axis| axis.ends_with("host.mtu"))
+}
+
 /// Writes what a switch is told.
 fn for_switch(arguments: &arguments::Config, wanted: &Wanted, device: Device) -> Result<Written, Error> {
     let refuse = |what: String| Error::Refused(Refused(vec![what]));
@@ -144,7 +157,7 @@ fn for_switch(arguments: &arguments::Config, wanted: &Wanted, device: Device) ->
     let mut written = match device {
         Device::Eos => eos::write(wanted, &kind, &ports, &classes)?,
         Device::Nxos => nxos::write(wanted, &kind, &ports, &classes)?,
-        _ => sonic::write(wanted, &kind, &ports, &classes)?,
+        _ => sonic::write(wanted, &kind, &ports, &classes, arguments.marks_only)?,
     };
     written.notes.extend(kind.network_control(&classes).filter(|_| arguments.queues.is_empty()));
     Ok(written)

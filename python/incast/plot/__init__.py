@@ -10,7 +10,7 @@ Flows that did not finish count: a distribution that does not reach 1 has them a
 
 # First: it says what to install where there is no matplotlib.
 from . import _style  # noqa: F401  # isort: skip
-from .axes import bars, metric
+from .axes import bars, metric, metric_map
 from .distributions import boxes, fct_cdf, slowdown_by_size
 from .published import published
 from .series import heat_map, jain, queue, rate, window
@@ -22,6 +22,7 @@ __all__ = [
     "heat_map",
     "jain",
     "metric",
+    "metric_map",
     "published",
     "queue",
     "rate",

@@ -1,4 +1,4 @@
-"""A number over an axis of the grid."""
+"""A number over axes of the grid."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
 from .._results import Results
-from ._style import legend, looks, panel, plain, style
+from ._style import figure, label, legend, looks, panel, plain, style
 
 # Words for metrics on an axis, by what stands before the dot; and for what stands behind it.
 _WORDS = {
@@ -59,12 +61,8 @@ def metric(
         ValueError: there is no such metric, axis, class or point, or more than one.
     """
     axis = results._axis(over, "over")
-    fixed = _fixed(results, axis, point)
-    pooled = [row for row in results.rows if row["seed"] == "all" and row["class"] == class_]
-    if not pooled:
-        classes = dict.fromkeys(row["class"] for row in results.rows)
-        raise ValueError(f"class_: found {class_!r}, allowed are {', '.join(classes)}")
-    rows = [row for row in pooled if all(row["grid"][key] == value for key, value in fixed.items())]
+    fixed = _fixed(results, [axis], point)
+    rows = _rows(results, class_, fixed)
     values = list({str(row["grid"][axis]): row["grid"][axis] for row in rows}.values())
     places, unit = _places(values)
     where = {str(value): place for value, place in zip(values, places or range(len(values)), strict=True)}
@@ -111,6 +109,80 @@ def metric(
     return made
 
 
+def metric_map(
+    results: Results,
+    metric: str,
+    over: tuple[str, str],
+    *,
+    class_: str = "all",
+    scheme: str | None = None,
+    point: Mapping[str, Any] | None = None,
+    logarithmic: bool = False,
+    ax: Axes | None = None,
+) -> Figure:
+    """A metric over two axes of the grid: a cell for each pair of values, a panel for each scheme, one scale of colours.
+
+    Cells are of one size, their values in the order of the grid, whatever lies between them. A cell whose value is unknown, as
+    flows did not finish, is white. Up to eight values an axis, each cell has its number.
+
+    Args:
+        results: what to draw, also a sweep.
+        metric: as in claims and ``incast table``: ``"slowdown.p99"``.
+        over: paths of the axes, from left to right and upwards, or their last parts: ``("load", "at")``.
+        class_: class of flows.
+        scheme: only this one. Default: all.
+        point: values of the other axes of the grid; each that has several is to be given.
+        logarithmic: the scale of colours.
+        ax: where to draw one scheme; the bar of colours takes a part of it. Default: a new figure.
+
+    Raises:
+        ValueError: there is no such metric, axis, class, scheme or point, or more than one.
+    """
+    if isinstance(over, str) or len(over) != 2:
+        raise ValueError(f"over: found {over!r}, allowed are two axes")
+    across, upwards = (results._axis(name, "over") for name in over)
+    if across == upwards:
+        raise ValueError(f"over: found {across} twice, allowed are two axes")
+    fixed = _fixed(results, [across, upwards], point)
+    schemes = results.schemes if scheme is None else [scheme]
+    if unknown := [name for name in schemes if name not in results.schemes]:
+        raise ValueError(f"scheme: found {unknown[0]!r}, allowed are {', '.join(results.schemes)}")
+    if ax is not None and len(schemes) > 1:
+        raise ValueError(f"ax: found one, and {len(schemes)} schemes: scheme names one of {', '.join(schemes)}")
+    rows = _rows(results, class_, fixed)
+    columns, lines = (list({str(row["grid"][axis]): row["grid"][axis] for row in rows}) for axis in (across, upwards))
+    cells = {name: np.full((len(lines), len(columns)), np.nan) for name in schemes}
+    for row in rows:
+        if row["scheme"] in cells and (number := _number(row, metric)) is not None:
+            cells[row["scheme"]][lines.index(str(row["grid"][upwards])), columns.index(str(row["grid"][across]))] = number
+    known = np.concatenate([own[~np.isnan(own)] for own in cells.values()])
+    if not known.size:
+        raise ValueError(f"{metric} of {class_} is unknown at every point: flows did not finish, or it was not measured")
+    scale = (LogNorm if logarithmic and known.min() > 0 else Normalize)(known.min(), known.max())
+    # Numbers of cells have to fit.
+    are_few = max(len(columns), len(lines)) <= 8 and len(schemes) * len(columns) <= 16
+    with style():
+        if ax is None:
+            made, panels = figure(len(schemes), height=None if len(schemes) > 4 else 2.4)
+        else:
+            made, panels = panel(ax)[0], [ax]
+        for name, drawn in zip(schemes, panels, strict=True):
+            picture = drawn.pcolormesh(cells[name], norm=scale, cmap="cividis", edgecolors="white", linewidth=0.5)
+            if are_few:
+                for (line, column), value in np.ndenumerate(cells[name]):
+                    dark = scale(value) < 0.55
+                    text = "" if np.isnan(value) else f"{value:.3g}"
+                    drawn.text(column + 0.5, line + 0.5, text, ha="center", va="center", fontsize=6, color="w" if dark else "k")
+            drawn.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=45, ha="right")
+            drawn.set_yticks(np.arange(len(lines)) + 0.5, lines)
+            drawn.grid(False)
+            shown = [f"{key} {value}" for key, value in fixed.items() if _varies(results, key)]
+            drawn.set_title("\n".join([name, *shown]), fontsize=7)
+        label(made, panels, across, upwards)
+        made.colorbar(picture, ax=panels, label=_label(metric, class_).replace(": ", ":\n", 1))
+    return made
+
+
 def bars(
     results: Results,
     metric: str,
@@ -136,12 +208,8 @@ def bars(
     Raises:
         ValueError: there is no such metric, class or point, or more than one.
     """
-    fixed = _fixed(results, "", point)
-    pooled = [row for row in results.rows if row["seed"] == "all" and row["class"] == class_]
-    if not pooled:
-        classes = dict.fromkeys(row["class"] for row in results.rows)
-        raise ValueError(f"class_: found {class_!r}, allowed are {', '.join(classes)}")
-    rows = {row["scheme"]: row for row in pooled if all(row["grid"][key] == value for key, value in fixed.items())}
+    fixed = _fixed(results, [], point)
+    rows = {row["scheme"]: row for row in _rows(results, class_, fixed)}
     values = {scheme: number for scheme, row in rows.items() if (number := _number(row, metric)) is not None}
     if not values:
         raise ValueError(f"{metric} of {class_} is unknown for every scheme: flows did not finish, or it was not measured")
@@ -176,13 +244,22 @@ def _varies(results: Results, axis: str) -> bool:
     return len({str(point[axis]) for point in results.points}) > 1
 
 
-def _fixed(results: Results, axis: str, point: Mapping[str, Any] | None) -> dict[str, Any]:
+def _rows(results: Results, class_: str, fixed: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows that pool the seeds, of a class, at these values of axes."""
+    pooled = [row for row in results.rows if row["seed"] == "all" and row["class"] == class_]
+    if not pooled:
+        classes = dict.fromkeys(row["class"] for row in results.rows)
+        raise ValueError(f"class_: found {class_!r}, allowed are {', '.join(classes)}")
+    return [row for row in pooled if all(row["grid"][key] == value for key, value in fixed.items())]
+
+
+def _fixed(results: Results, over: Sequence[str], point: Mapping[str, Any] | None) -> dict[str, Any]:
     """The values of the other axes."""
     fixed: dict[str, Any] = {}
     given = results._by_axis(point)
-    if axis in given:
-        raise ValueError(f"point: found {axis}, which the figure is over")
-    for other in (key for key in results.points[0] if key != axis):
+    if found := [axis for axis in over if axis in given]:
+        raise ValueError(f"point: found {found[0]}, which the figure is over")
+    for other in (key for key in results.points[0] if key not in over):
         values = list({str(one[other]): one[other] for one in results.points}.values())
         if other not in given and len(values) > 1:
             raise ValueError(f"point: {other} is missing, allowed are {', '.join(map(str, values))}")

@@ -24,7 +24,7 @@ use super::{
     prr::Reduction,
     slow_start::{SlowStartLimit, ten_segments},
 };
-use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
+use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw, Setting},
@@ -225,6 +225,10 @@ impl SenderLaw for Dctcp {
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
         Parameters::resolve(path, given)
     }
+    /// Linux sets ECT in all packets of a law that needs ECN (`tcp_ca_needs_ecn`), SYN and acknowledgements included.
+    fn transport(_parameters: &Parameters) -> Transport {
+        Transport { control_ecn_capable: true, ..Transport::of(&Self::INFO) }
+    }
     /// `net/ipv4/tcp_dctcp.c`.
     fn linux(path: &Path) -> Vec<(&'static str, Raw)> {
         vec![
@@ -284,7 +288,9 @@ impl SenderLaw for Dctcp {
                 self.reduce(Cause::Mark, window, window, (feedback.next, feedback.now));
                 if self.cwr {
                     let flight = feedback.in_flight + feedback.acked_bytes;
-                    let reduction = Reduction::new(window as u64, flight, feedback.in_flight, self.mss as u64);
+                    let mut reduction = Reduction::new(window as u64, flight, feedback.in_flight, self.mss as u64);
+                    // What begins it lets packets go, too (`tcp_cwnd_reduction`, by the acknowledgement that enters CWR).
+                    reduction.on_ack(feedback.acked_bytes, feedback.in_flight);
                     self.reduction = Some(Box::new(reduction));
                 }
             }
@@ -536,6 +542,22 @@ mod tests {
             ack(&mut paced, step * 200_000, step * 200_000 + 1, true);
         }
         assert_eq!(paced.window(), 100);
+    }
+
+    /// With the smallest window one acknowledgement is of all that is in flight. Were only one packet sent after it, its
+    /// receiver would hold what answers that one.
+    #[test]
+    fn the_acknowledgement_that_begins_a_gradual_reduction_lets_packets_go() {
+        let mut law = flow(&[("cwr", Raw::Flag(true))]);
+        for step in 1..=20 {
+            ack(&mut law, step * 200_000, step * 200_000 + 1, true);
+        }
+        let all = |acked, marked| Feedback { acked_bytes: 2 * MSS, acked, marked, next: acked, ..Feedback::default() };
+        for step in 1..=5 {
+            law.on_ack(&all(8_000_000 + step * 2 * MSS, 2));
+            assert_eq!(law.window(), 2 * MSS, "step {step}");
+            law.on_sent(Time::ZERO, 2 * MSS as u32);
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ use self::core::{
     START_STEADY, Shared, WINDOW_MAX,
 };
 use super::slow_start::ten_segments;
-use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
+use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw, chosen},
@@ -335,6 +335,10 @@ impl SenderLaw for Marimo {
             return problem("table", message);
         };
         Ok(Arc::new(Constants { parameters, shared, mss }))
+    }
+    /// As DCTCP: `deploy/linux/tcp_marimo` needs ECN.
+    fn transport(_constants: &Arc<Constants>) -> Transport {
+        Transport { control_ecn_capable: true, ..Transport::of(&Self::INFO) }
     }
     /// `deploy/linux/tcp_marimo`.
     fn linux(path: &Path) -> Vec<(&'static str, Raw)> {

@@ -48,7 +48,7 @@ pub fn write(wanted: &Wanted) -> Result<Written, Refused> {
     let mut files = vec![("60-incast.conf", sysctl(wanted, class))];
     files.extend(modprobe(wanted, class, congestion, &mut notes).map(|text| ("modprobe-incast.conf", text)));
     files.push(("routes.sh", routes(wanted, congestion, &attributes, &mut notes)));
-    files.push(("links.sh", links(wanted)));
+    files.push(("links.sh", links(wanted, &mut notes)));
     files.extend(onramp::write(wanted, &mut notes).map_err(Refused)?.map(|text| ("onramp.conf", text)));
     remarks(wanted, class, congestion, &mut notes);
     Ok(Written { files, notes })
@@ -228,6 +228,8 @@ fn routes(wanted: &Wanted, congestion: &str, attributes: &[(String, String)], no
 pub(super) struct Parameter {
     name: &'static str,
     default: i64,
+    /// The value of the law that the kernel's default is for.
+    usual: f64,
     number: i64,
     pub key: &'static str,
     pub exact: f64,
@@ -235,39 +237,49 @@ pub(super) struct Parameter {
 }
 
 impl Parameter {
-    /// The kernel is told another value.
+    /// The kernel has another value than the scenario.
     pub fn is_rounded(&self) -> bool {
-        self.number != self.default && self.exact.to_bits() != self.taken.to_bits()
+        let is_usual = self.number == self.default && self.exact.to_bits() == self.usual.to_bits();
+        !is_usual && self.exact.to_bits() != self.taken.to_bits()
     }
 }
 
 /// Those that a law has.
 pub(super) fn parameters(class: &ClassConfig) -> Vec<Parameter> {
     let mut all = Vec::new();
-    let mut scaled = |key, name, default, unit: f64| {
+    let mut scaled = |key, name, (usual, default), unit: f64| {
         if let Some(exact) = number(class, key) {
             let number = (exact * unit).round();
-            all.push(Parameter { name, default, number: number as i64, key, exact, taken: number / unit });
+            all.push(Parameter { name, default, usual, number: number as i64, key, exact, taken: number / unit });
         }
     };
     match class.law.info().name {
         "dctcp" => {
-            scaled("initial_alpha", "dctcp_alpha_on_init", 1024, UNIT);
+            scaled("initial_alpha", "dctcp_alpha_on_init", (1.0, 1024), UNIT);
             if let Some(exact) = number(class, "gain") {
                 // g = 2^-n, n at most 10 (`dctcp_shift_g_range`).
                 let apart = |shift: &i32| (exact * power(*shift)).max(1.0 / (exact * power(*shift)));
                 let shift = (0..=10).min_by(|a, b| apart(a).total_cmp(&apart(b))).unwrap_or(4);
                 let (number, taken) = (shift.into(), power(-shift));
-                all.push(Parameter { name: "dctcp_shift_g", default: 4, number, key: "gain", exact, taken });
+                let (name, usual) = ("dctcp_shift_g", power(-4));
+                all.push(Parameter { name, default: 4, usual, number, key: "gain", exact, taken });
             }
         }
         "cubic" => {
-            scaled("beta", "beta", 717, UNIT);
-            scaled("steepness", "bic_scale", 41, UNIT / 10.0);
+            scaled("beta", "beta", (0.7, 717), UNIT);
+            scaled("steepness", "bic_scale", (0.4, 41), UNIT / 10.0);
             for key in ["fast_convergence", "hystart"] {
                 if let Some(on) = flag(class, key) {
                     let exact = f64::from(u8::from(on));
-                    all.push(Parameter { name: key, default: 1, number: on.into(), key, exact, taken: exact });
+                    all.push(Parameter {
+                        name: key,
+                        default: 1,
+                        usual: 1.0,
+                        number: on.into(),
+                        key,
+                        exact,
+                        taken: exact,
+                    });
                 }
             }
         }
@@ -279,16 +291,15 @@ pub(super) fn parameters(class: &ClassConfig) -> Vec<Parameter> {
 /// Parameters that differ from the kernel's own, as modprobe.d(5) takes them: some are read only when the module is loaded.
 fn modprobe(wanted: &Wanted, class: &ClassConfig, congestion: &str, notes: &mut Vec<String>) -> Option<String> {
     let module = LAWS.iter().find(|law| law.0 == congestion)?.1;
-    let changed: Vec<Parameter> =
-        parameters(class).into_iter().filter(|parameter| parameter.number != parameter.default).collect();
+    let all = parameters(class);
+    for Parameter { key, exact, taken, name, number, .. } in all.iter().filter(|parameter| parameter.is_rounded()) {
+        notes.push(format!("{key}: {exact} in the scenario, {taken} on the host ({name} = {number})"));
+    }
+    let changed: Vec<Parameter> = all.into_iter().filter(|parameter| parameter.number != parameter.default).collect();
     let mut text = format!("# {}\n# Into /etc/modprobe.d, before {module} is loaded.\n", wanted.origin());
-    for parameter in &changed {
-        let Parameter { name, number, key, exact, taken, .. } = parameter;
+    for Parameter { name, number, key, exact, .. } in &changed {
         let _ = writeln!(text, "# {key} = {exact}");
         let _ = writeln!(text, "options {module} {name}={number}");
-        if parameter.is_rounded() {
-            notes.push(format!("{key}: {exact} in the scenario, {taken} on the host ({name} = {number})"));
-        }
     }
     if changed.is_empty() {
         return None;
@@ -317,7 +328,7 @@ fn is_held(wanted: &Wanted) -> bool {
     wanted.classes().iter().any(|class| !class.underlay.is_none())
 }
 
-fn links(wanted: &Wanted) -> String {
+fn links(wanted: &Wanted, notes: &mut Vec<String>) -> String {
     let config = &wanted.config;
     let mut text = format!("#!/bin/sh\n# {}\n", wanted.origin());
     text += "# usage: links.sh DEVICE...\nset -eu\n\n\
@@ -325,8 +336,16 @@ fn links(wanted: &Wanted) -> String {
     let format = wanted.classes().first().map(|class| class.format);
     let frame = format.map_or(config.host.mtu, |format: Format| format.data(config.host.mtu));
     let mtu = frame.saturating_sub(ETHERNET);
-    let _ = writeln!(text, "    # host.mtu = {} B of payload, with IPv4, TCP and its time stamps.", config.host.mtu);
-    let _ = writeln!(text, "    ip link set dev \"$device\" mtu {mtu}");
+    if wanted.gives_mtu {
+        let _ =
+            writeln!(text, "    # host.mtu = {} B of payload, with IPv4, TCP and its time stamps.", config.host.mtu);
+        let _ = writeln!(text, "    ip link set dev \"$device\" mtu {mtu}");
+    } else {
+        notes.push(format!(
+            "host.mtu is not given, and {} B of payload (an MTU of {mtu}) were simulated; devices keep theirs: with one of 1500, host.mtu = \"1448B\"",
+            config.host.mtu
+        ));
+    }
     // What it keeps for a socket's own pacing On-Ramp would take for a queue of the network.
     let fq = if is_held(wanted) { "fq nopacing" } else { "fq" };
     text += "    # fq for each queue of the device.\n";

@@ -55,13 +55,15 @@ pub struct Wanted {
     pub class: Option<String>,
     /// The network as the scheme's own law is given it.
     pub path: Path,
+    /// The scenario says what a packet carries, rather than leave it to the default.
+    pub gives_mtu: bool,
 }
 
 impl Wanted {
     /// That of a run.
     pub fn of(run: &Run) -> Self {
         let (scenario, scheme) = (run.scenario.clone(), run.scheme.clone());
-        Self { scenario, scheme, config: run.without_flows(), class: None, path: run.path() }
+        Self { scenario, scheme, config: run.without_flows(), class: None, path: run.path(), gives_mtu: true }
     }
 
     /// For hosts of one class.

@@ -23,11 +23,18 @@ use incast_sim::{
 /// What `pfcwd start_default` of sonic-utilities sets, in milliseconds, on up to 32 ports.
 const WATCHDOG: &str = "200";
 
-/// The tables for switches of a kind whose device has these ports. `classes` are the queues of the priorities in use.
+/// The tables for switches of a kind whose device has these ports. `classes` are the queues of the priorities in use. With
+/// `marks_only` those of marks alone: buffers, maps and schedulers stay as the device has them.
 ///
 /// # Errors
 /// What a SONiC switch cannot be told.
-pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]) -> Result<Written, Refused> {
+pub fn write(
+    wanted: &Wanted,
+    switch: &Switch,
+    ports: &[Port],
+    classes: &[Class],
+    marks_only: bool,
+) -> Result<Written, Refused> {
     let mut refused = switch.inexpressible(wanted);
     let device = switch.assigned(ports, &mut refused);
     refused.extend(ports.iter().find(|port| !is_name(&port.name)).map(|port| {
@@ -35,6 +42,7 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
     }));
     let trimmed = trimming::trimmed(wanted, switch, classes, &device, &mut refused);
     let buffer = match &trimmed {
+        _ if marks_only => (u64::MAX, 1.0, 0),
         Some(trimmed) => (trimmed.total, 1.0, 0),
         None => {
             refused.extend(alphas(switch));
@@ -58,10 +66,24 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
             buffer.0
         ));
     }
+    if marks_only && device.iter().all(|(kind, _)| kind.marking == Marking::Off) {
+        refused.push("--marks-only: no port of this switch marks; switch.ecn is off".into());
+    }
     if !refused.is_empty() {
         return Err(Refused(refused));
     }
     let mut writer = Writer { switch, classes, database: Database::default(), notes: Vec::new() };
+    if marks_only {
+        for (kind, ports) in &device {
+            writer.marks(kind);
+            ports.iter().for_each(|port| writer.marked_queues(kind, &port.name));
+        }
+        writer.notes.push(format!(
+            "only what marks: queue {} of each port keeps its scheduler, buffers and DSCPs, which may not be those that were simulated",
+            list(classes)
+        ));
+        return writer.written();
+    }
     writer.maps();
     writer.schedulers();
     let groups = device
@@ -79,9 +101,13 @@ pub fn write(wanted: &Wanted, switch: &Switch, ports: &[Port], classes: &[Class]
     writer.watchdog(device.iter().flat_map(|(_, ports)| ports.iter().copied()));
     writer.notes.extend(switch.not_touched(ports));
     writer.remarks(wanted);
-    let Writer { database, notes, .. } = writer;
-    database.check().map_err(Refused)?;
-    Ok(Written { files: vec![("config_db.json", database.text())], notes })
+    writer.written()
+}
+
+/// Numbers of queues.
+fn list(classes: &[Class]) -> String {
+    let all: Vec<String> = classes.iter().map(|class| class.tc.to_string()).collect();
+    all.join(", ")
 }
 
 /// Whether SONiC calls a port so. Its YANG models let any text pass; its programs know ports by these beginnings
@@ -368,14 +394,32 @@ impl Writer<'_> {
         ));
     }
 
+    /// Name of the profile by which a queue marks.
+    fn wred_profile(&self, kind: &Ports, class: &Class) -> String {
+        let suffix = if self.switch.is_lossless(class) { "_lossless" } else { "" };
+        format!("incast_{}{suffix}", short(kind.rate))
+    }
+
+    /// By which profile the queues of a port mark, and nothing else.
+    fn marked_queues(&mut self, kind: &Ports, name: &str) {
+        for class in self.classes.iter().filter(|_| kind.marking != Marking::Off) {
+            let fields = [("wred_profile", self.wred_profile(kind, class))];
+            self.database.set("QUEUE", &format!("{name}|{}", class.tc), &fields);
+        }
+    }
+
+    fn written(self) -> Result<Written, Refused> {
+        self.database.check().map_err(Refused)?;
+        Ok(Written { files: vec![("config_db.json", self.database.text())], notes: self.notes })
+    }
+
     /// The queues and groups of a port.
     fn port(&mut self, kind: &Ports, name: &str) {
         for class in self.classes {
             let queue = format!("{name}|{}", class.tc);
             let mut fields = vec![("scheduler", self.scheduler_of(class))];
             if kind.marking != Marking::Off {
-                let suffix = if self.switch.is_lossless(class) { "_lossless" } else { "" };
-                fields.push(("wred_profile", format!("incast_{}{suffix}", short(kind.rate))));
+                fields.push(("wred_profile", self.wred_profile(kind, class)));
             }
             self.database.set("QUEUE", &queue, &fields);
             let (egress, ingress) = if self.switch.is_lossless(class) {

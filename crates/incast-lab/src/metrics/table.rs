@@ -40,12 +40,18 @@ pub const METRICS: &[Metric] = &[
     time("rct_us.p99", "request p99", "99th percentile of request completion", |of| of.rct_us.percentile(990)),
     time("rct_us.p999", "request p999", "99.9th percentile of request completion", |of| of.rct_us.percentile(999)),
     time("rct_us.max", "request max", "largest request completion", |of| of.rct_us.percentile(1000)),
-    class("goodput_gbps", Unit::Gbps, "goodput", "goodput", Measure::Mean(|run| run.goodput_gbps()))
-        .better(Better::High)
-        .detail(
-            "payload of counted flows that arrived, over the time from `warmup` to the last \
+    class(
+        "goodput_gbps",
+        Unit::Gbps,
+        "goodput",
+        "goodput until the last delivery",
+        Measure::Mean(|run| run.goodput_gbps()),
+    )
+    .better(Better::High)
+    .detail(
+        "payload of counted flows that arrived, over the time from `warmup` to the last \
              delivery among them, or to the end of the run if one did not finish",
-        ),
+    ),
     class(
         "backlog_growth",
         Unit::Number,

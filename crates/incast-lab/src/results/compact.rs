@@ -282,7 +282,9 @@ pub fn parse_column(text: &str) -> Result<Column, String> {
     if metrics::claimable().any(|name| name == metric) {
         return Ok(Column { class: class.to_owned(), metric: metric.to_owned() });
     }
-    let near = nearest(metric, metrics::claimable()).or_else(|| without_unit(metric));
+    // A statistic alone may be of anything.
+    let of_slowdown = || metrics::claimable().find(|name| name.strip_prefix("slowdown.") == Some(metric));
+    let near = nearest(metric, metrics::claimable()).or_else(|| without_unit(metric)).or_else(of_slowdown);
     let hint = near.map(|near| format!(" (did you mean \"{near}\"?)"));
     Err(format!("there is no number {metric:?}{}; incast list metrics has all", hint.unwrap_or_default()))
 }
@@ -330,6 +332,8 @@ mod tests {
         }
         let said = parse_column("speed").expect_err("none");
         assert_eq!(said, "there is no number \"speed\"; incast list metrics has all");
+        let said = parse_column("rpc:p99").expect_err("a statistic alone");
+        assert!(said.contains("did you mean \"slowdown.p99\"?"), "{said}");
     }
 
     #[test]

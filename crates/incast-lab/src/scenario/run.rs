@@ -13,14 +13,16 @@ use crate::{
     },
     workload::{Expected, Generate, rpc::Several},
 };
-use incast_cc::{feedback::CnpContent, law::Acknowledges, registry::LawParameters, underlay::Reports};
+use incast_cc::{
+    feedback::CnpContent, law::Acknowledges, marking::Marking, registry::LawParameters, underlay::Reports,
+};
 use incast_sim::{
-    Config, Demand, Fabric, MemoryEstimate,
+    Config, Demand, Fabric, MemoryEstimate, base_rtt,
     config::{ClassConfig, HostClock, NotEct, Probes, SwitchConfig},
     estimate_memory,
     topology::Topology,
 };
-use incast_units::Time;
+use incast_units::{Rate, Time};
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 /// A flow among others takes at most so many times as long as alone, and waits for so many round trips more: of
@@ -36,6 +38,9 @@ const NS_SMALL: f64 = 60.0;
 const NS_LARGE: f64 = 120.0;
 const SMALL: f64 = 1_024.0;
 const LARGE: f64 = 8_192.0;
+
+/// What a flow costs besides its packets, in nanoseconds: its state is made, and is in no cache.
+const NS_FLOW: f64 = 2_000.0;
 
 /// Acknowledgements of each data packet, however many packets one may be for: receivers do not wait long for others. This
 /// is halfway between all and none, so that it is never wrong by more than a half.
@@ -217,7 +222,8 @@ impl Run {
     /// Seconds of CPU that they are expected to take.
     pub fn expected_cpu_s(&self) -> f64 {
         let part = ((f64::from(self.hosts()) - SMALL) / (LARGE - SMALL)).clamp(0.0, 1.0);
-        self.expected_packet_hops() * (NS_SMALL + (NS_LARGE - NS_SMALL) * part) * 1e-9
+        let packets = self.expected_packet_hops() * (NS_SMALL + (NS_LARGE - NS_SMALL) * part);
+        (packets + self.expected_flows() * NS_FLOW) * 1e-9
     }
 
     /// The same traversals at the most, roughly, as arrivals are random and what is lost is sent again.
@@ -411,6 +417,31 @@ impl Run {
     /// The network as the scheme's law is given it: its defaults are computed from these numbers.
     pub fn path(&self) -> incast_cc::Path {
         self.resolved.path
+    }
+
+    /// Base RTT and bandwidth-delay product, and from how many bytes on ports of each rate mark.
+    pub fn describe_network(&self) -> Vec<String> {
+        let resolved = &self.resolved;
+        let (switch, host, classes, wire) = (&resolved.switch, &resolved.host, &resolved.classes, resolved.wire);
+        let rtt = base_rtt(Fabric { topology: self.topology(), switch, host, classes, wire });
+        let bdp = |rate: Rate| rate.bytes_in(rtt).get();
+        let rate = resolved.path.rate;
+        let mut lines = vec![format!(
+            "base RTT {:.2} us between the hosts furthest apart; 1bdp is {} B at {rate}",
+            rtt.ps() as f64 / 1e6,
+            bdp(rate)
+        )];
+        let rates: BTreeSet<u64> = self.topology().cables.iter().map(|cable| cable.link.rate.bps()).collect();
+        for rate in rates.into_iter().map(Rate::from_bps) {
+            match switch.ecn.marking(rate, rtt) {
+                Marking::Off => {}
+                Marking::Step { at } => lines.push(format!("ports of {rate} mark above {at} B")),
+                Marking::Red { min, max, p } => {
+                    lines.push(format!("ports of {rate} mark from {min} B to {max} B, with up to {p}"));
+                }
+            }
+        }
+        lines
     }
 
     /// The scenario as this run has it: its grid point, its scheme, its seed, every default spelled out.

@@ -446,6 +446,28 @@ fn a_grid_can_leave_the_incast_out() {
 }
 
 #[test]
+fn groups_of_hosts_send_to_each_other() {
+    let of = |kind: &str, from: &str| {
+        let text = format!(
+            "[[workload]]\nclass = \"group\"\nkind = \"{kind}\"\nsize = \"1MB\"\nfrom = {from}\n\n[[workload]]\nkind"
+        );
+        let scenario = parse(&GOOD.replacen("[[workload]]\nkind", &text, 1))?;
+        let run = &scenario.runs()[0];
+        let flows = run.config(1).expect("flows").flows;
+        let own = flows.iter().filter(|flow| run.classes[usize::from(flow.class)] == "group");
+        Ok::<_, ScenarioError>(own.map(|flow| (flow.source, flow.destination)).collect::<Vec<_>>())
+    };
+    let group = [2, 3, 4, 17];
+    for (kind, flows) in [("all-to-all", 12), ("permutation", 4)] {
+        let found = of(kind, "[\"h2..h4\", \"h17\"]").unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(found.len(), flows, "{kind}");
+        assert!(found.iter().all(|(from, to)| from != to && group.contains(from) && group.contains(to)), "{found:?}");
+        let error = of(kind, "\"h5\"").expect_err("nobody to send to");
+        assert!(error.to_string().contains("h5 alone, allowed is at least two hosts"), "{error}");
+    }
+}
+
+#[test]
 fn loads_count_headers() {
     // 100 Gbps, and web search in packets of 1,000 bytes: headers and gap are 9% more.
     let at = |load: &str, more: &str| {

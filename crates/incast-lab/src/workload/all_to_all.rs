@@ -1,4 +1,4 @@
-//! All-to-all: each host sends one flow to each other host.
+//! All-to-all: each host of a group sends one flow to each other one.
 
 use super::{Expected, Generate};
 use incast_cc::law::SizeClass;
@@ -12,8 +12,8 @@ pub struct AllToAll {
     pub class: u16,
     /// Class name.
     pub name: String,
-    /// Hosts of the fabric.
-    pub hosts: u32,
+    /// Hosts that send to each other, at least 2.
+    pub hosts: Vec<u32>,
     /// Bytes of each flow.
     pub size: u64,
     /// When all start.
@@ -22,13 +22,14 @@ pub struct AllToAll {
 
 impl Generate for AllToAll {
     fn flows(&self, _seed: u64, flows: &mut Vec<FlowSpec>) {
-        for source in 0..self.hosts {
+        for (index, source) in self.hosts.iter().enumerate() {
             // Each host begins with its right neighbour: no host is everybody's first.
-            for distance in 1..self.hosts {
+            let (before, after) = self.hosts.split_at(index);
+            for destination in after.iter().skip(1).chain(before) {
                 flows.push(FlowSpec {
                     start: self.start,
-                    source,
-                    destination: ((u64::from(source) + u64::from(distance)) % u64::from(self.hosts)) as u32,
+                    source: *source,
+                    destination: *destination,
                     bytes: self.size,
                     class: self.class,
                     request: FlowSpec::NO_REQUEST,
@@ -39,8 +40,9 @@ impl Generate for AllToAll {
     }
 
     fn expected(&self) -> Expected {
-        let flows = f64::from(self.hosts) * (f64::from(self.hosts) - 1.0);
-        Expected { flows, bytes: flows * self.size as f64, sources: self.hosts.into(), open: 0.0 }
+        let hosts = self.hosts.len() as f64;
+        let flows = hosts * (hosts - 1.0);
+        Expected { flows, bytes: flows * self.size as f64, sources: hosts, open: 0.0 }
     }
 
     fn describe(&self) -> String {
@@ -64,9 +66,13 @@ mod tests {
     #[test]
     fn every_ordered_pair_once() {
         let mut flows = Vec::new();
-        AllToAll { class: 0, name: "a".into(), hosts: 5, size: 1, start: Time::ZERO }.flows(1, &mut flows);
+        let hosts = vec![7, 2, 3, 9, 4];
+        AllToAll { class: 0, name: "a".into(), hosts: hosts.clone(), size: 1, start: Time::ZERO }.flows(1, &mut flows);
         let pairs: BTreeSet<(u32, u32)> = flows.iter().map(|flow| (flow.source, flow.destination)).collect();
         assert_eq!((flows.len(), pairs.len()), (20, 20));
         assert!(flows.iter().all(|flow| flow.source != flow.destination));
+        assert!(flows.iter().all(|flow| hosts.contains(&flow.source) && hosts.contains(&flow.destination)));
+        let firsts: BTreeSet<u32> = flows.iter().step_by(4).map(|flow| flow.destination).collect();
+        assert_eq!(firsts.len(), 5, "no host is everybody's first");
     }
 }

@@ -387,6 +387,7 @@ mod tests {
                     start_ns: Some(now as i64),
                     source,
                     destination: Some(7 + (index % 3) as u32),
+                    line: index + 2,
                 }
             });
             FlowLog {

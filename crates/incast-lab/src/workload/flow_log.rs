@@ -35,6 +35,8 @@ pub struct LoggedFlow {
     pub source: Option<u32>,
     /// Receiver.
     pub destination: Option<u32>,
+    /// Its line, from 1; 0 of samples, which are several.
+    pub line: usize,
 }
 
 /// Names of columns: in small letters, with underscores for blanks and hyphens.
@@ -388,7 +390,10 @@ fn sizes(lines: impl Iterator<Item = Line>) -> Result<FlowLog, TraceError> {
         let (number, line) = line?;
         match bytes_of(&line) {
             Some(0) => empty += 1,
-            Some(bytes) => log.flows.push(LoggedFlow { bytes, start_ns: None, source: None, destination: None }),
+            Some(bytes) => {
+                let flow = LoggedFlow { bytes, start_ns: None, source: None, destination: None, line: number };
+                log.flows.push(flow);
+            }
             None => wrong.push(number, format!("found {line:?}, allowed are bytes such as 1500 or 64KB")),
         }
         if log.flows.len() > LIMIT {
@@ -435,7 +440,7 @@ fn rows(columns: Columns, lines: impl Iterator<Item = Line>) -> Result<FlowLog, 
         }
         let mut host = |column: Option<usize>| column.and_then(|column| hosts.number(cell(column)));
         let (source, destination) = (host(columns.source), host(columns.destination));
-        log.flows.push(LoggedFlow { bytes, start_ns, source, destination });
+        log.flows.push(LoggedFlow { bytes, start_ns, source, destination, line: number });
         if log.flows.len() > LIMIT {
             return Err(too_many(&format!("more than {LIMIT}")));
         }
@@ -484,7 +489,7 @@ fn samples(lines: impl Iterator<Item = Line>) -> Result<FlowLog, TraceError> {
     let flow = |(flow, seen): (&String, &BTreeMap<String, u64>)| {
         let (source, destination) = ends.get(flow).copied().unwrap_or_default();
         let bytes = seen.values().copied().max().unwrap_or(0).clamp(1, LARGEST);
-        LoggedFlow { bytes, start_ns: None, source, destination }
+        LoggedFlow { bytes, start_ns: None, source, destination, line: 0 }
     };
     let flows = found.iter().map(flow).collect();
     let notes = vec![

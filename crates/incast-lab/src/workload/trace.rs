@@ -7,7 +7,7 @@
 
 pub use super::trace_rows::{LIMIT, Row, TraceError};
 use super::{
-    Expected, Generate, MOST_BYTES, trace_parquet,
+    Expected, Generate, MOST_BYTES, flow_log, trace_parquet,
     trace_rows::{COLUMNS, STARTS, both, start_of, too_many},
 };
 use incast_cc::law::SizeClass;
@@ -67,6 +67,8 @@ impl Errors {
 pub struct File {
     /// The flows.
     pub rows: Vec<Row>,
+    /// How it was read, and what it has that is not used.
+    pub notes: Vec<String>,
     errors: Errors,
     unit: &'static str,
 }
@@ -74,7 +76,7 @@ pub struct File {
 impl From<Vec<Row>> for File {
     /// Rows of a CSV, all of which are flows.
     fn from(rows: Vec<Row>) -> Self {
-        Self { rows, errors: Errors::default(), unit: LINE }
+        Self { rows, notes: Vec::new(), errors: Errors::default(), unit: LINE }
     }
 }
 
@@ -151,10 +153,42 @@ pub fn read(path: &Path) -> Result<File, TraceError> {
     if unit(path) == ROW {
         return Ok(File { unit: ROW, ..trace_parquet::read(path)?.into() });
     }
+    let (rows, errors) = rows_of(open(path)?)?;
+    Ok(File { errors, ..rows.into() })
+}
+
+fn open(path: &Path) -> Result<std::io::BufReader<std::fs::File>, TraceError> {
     let file = std::fs::File::open(path)
         .map_err(|error| TraceError { line: 0, message: format!("{} cannot be read: {error}", path.display()) })?;
-    let (rows, errors) = rows_of(std::io::BufReader::new(file))?;
-    Ok(File { rows, errors, unit: LINE })
+    Ok(std::io::BufReader::new(file))
+}
+
+/// Reads a log of flows ([`flow_log`]), the first of which is at the start of the run, whatever the clock was.
+///
+/// # Errors
+/// The file cannot be read or is no log, or does not say of each flow when it began, from where and to where.
+pub fn read_log(path: &Path) -> Result<File, TraceError> {
+    let fail = |line: usize, message: &str| TraceError { line, message: message.to_owned() };
+    if path.is_dir() || unit(path) == ROW {
+        return Err(fail(0, "origin = \"first\" is for logs that are text: allowed is a CSV"));
+    }
+    let log = flow_log::read(open(path)?)?;
+    let first = log.flows.iter().filter_map(|flow| flow.start_ns).min();
+    let host = |number: Option<u32>| number.and_then(|number| log.hosts.get(number as usize)).cloned();
+    let row = |flow: &flow_log::LoggedFlow| {
+        let (Some(start), Some(first)) = (flow.start_ns, first) else {
+            return Err(fail(flow.line, "found no time, allowed are flows that have one"));
+        };
+        let (Some(source), Some(destination)) = (host(flow.source), host(flow.destination)) else {
+            return Err(fail(flow.line, "found no sender or no receiver, allowed are flows that have both"));
+        };
+        let start = u64::try_from(start - first).ok().and_then(|ns| ns.checked_mul(1_000));
+        let start = start.ok_or_else(|| fail(flow.line, "found a flow more than 213 days after the first"))?;
+        let (line, bytes, start) = (flow.line, flow.bytes, Time::from_ps(start));
+        Ok(Row { line, start, source, destination, bytes, class: None, paths: None })
+    };
+    let rows: Vec<Row> = log.flows.iter().map(row).collect::<Result<_, TraceError>>()?;
+    Ok(File { notes: log.notes, ..rows.into() })
 }
 
 /// Reads CSV; `#` starts a comment line.
@@ -437,8 +471,7 @@ mod tests {
         let text = "start_us,src,dst,bytes\n0,10.0.0.9,h1,5\n1,h0,h1,5\nx,h0,h1,5\n# a comment\n2,h0,h1,5\n3,h1,h1,5\n";
         let (rows, errors) = rows_of(text.as_bytes()).expect("readable");
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
-        let of =
-            |rows: Vec<Row>| resolve(&File { rows, errors: errors.clone(), unit: LINE }, 2, &names, &|_| 0, &no_way);
+        let of = |rows: Vec<Row>| resolve(&File { errors: errors.clone(), ..rows.into() }, 2, &names, &|_| 0, &no_way);
         let error = of(rows).expect_err("three bad rows");
         let said = in_words("flows.csv", &error);
         let lines: Vec<&str> = said.lines().collect();
@@ -452,6 +485,34 @@ mod tests {
         let error = even.and(&odd).finish((), LINE).expect_err("24 bad rows");
         assert_eq!((error.line, error.message.lines().count()), (1, 11));
         assert!(error.message.contains("\n  line 10: ") && error.message.ends_with("and 14 more"), "{}", error.message);
+    }
+
+    #[test]
+    fn logs_begin_with_their_first_flow() {
+        let path = std::env::temp_dir().join(format!("incast-log-{}.csv", std::process::id()));
+        let of = |text: &str| {
+            std::fs::write(&path, text).expect("written");
+            read_log(&path)
+        };
+        let log = "Start Time,Src IP,Dst IP,Bytes,proto\n1714564800.5,10.0.0.1,10.0.0.2,1500,6\n1714564800.250000125,10.0.0.2,10.0.0.1,64,6\n";
+        let file = of(log).expect("a log");
+        let found: Vec<_> = file.rows.iter().map(|row| (row.line, row.start.ps(), row.source.as_str())).collect();
+        assert_eq!(found, [(2, 249_999_875_000, "10.0.0.1"), (3, 0, "10.0.0.2")]);
+        assert!(file.notes.iter().any(|note| note.contains("not used: proto")), "{:?}", file.notes);
+        let names = BTreeMap::from([("10.0.0.1", 0)]);
+        let error = resolve(&file, 2, &names, &|_| 0, &no_way).expect_err("an address without a host");
+        assert_eq!((error.line, error.message.contains("\n  line 3: ")), (2, true), "{}", error.message);
+        for (text, why) in [
+            ("src,dst,bytes\na,b,5\n", "no time"),
+            ("start,src,bytes\n1us,a,5\n", "no receiver"),
+            ("1500\n", "no time"),
+            ("start,src,dst,bytes\nlater,a,b,5\n", "start: "),
+            ("start_s,src,dst,bytes\n0,a,b,5\n40000000,a,b,5\n", "213 days"),
+        ] {
+            let error = of(text).expect_err(text);
+            assert!(error.message.contains(why), "{text}: {}", error.message);
+        }
+        std::fs::remove_file(&path).expect("removed");
     }
 
     #[test]

@@ -49,8 +49,7 @@ pub const STARTS: [(&str, u64); 6] = [
 ];
 
 /// What is said where a column is missing.
-pub const COLUMNS: &str =
-    "start (or start_s, start_ms, start_us, start_ns, start_ps), src, dst, bytes (or size_bytes), class";
+pub const COLUMNS: &str = "start (or start_s, start_ms, start_us, start_ns, start_ps), src, dst, bytes (or size_bytes), class; with `origin = \"first\"` those of a flow log";
 
 /// A start from the cell of a column of [`STARTS`]. Numbers with a fraction are rounded to picoseconds.
 pub fn start_of((column, unit): (&str, u64), cell: &str) -> Result<Time, String> {
@@ -65,7 +64,7 @@ pub fn start_of((column, unit): (&str, u64), cell: &str) -> Result<Time, String>
     whole.or_else(real).map(Time::from_ps).ok_or_else(|| {
         let unit = column.trim_start_matches("start_");
         let kind = if unit == "ps" { "a whole number" } else { "a number, not negative," };
-        format!("found {column} {cell:?}, allowed is {kind} of {unit}, at most 213 days")
+        format!("found {column} {cell:?}, allowed is {kind} of {unit}, at most 213 days; of clock times `origin = \"first\"` counts from the first")
     })
 }
 

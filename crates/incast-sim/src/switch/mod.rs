@@ -482,6 +482,10 @@ impl Switch<'_> {
     /// A packet that cannot be marked finds a queue of which others are marked.
     #[inline(never)]
     fn drops_early<F: Features>(&mut self, port: usize, packet: &Packet, load: Load, now: Time) -> bool {
+        let is_control = packet.kind != crate::packet::Kind::Data;
+        if is_control && self.settings.classes[usize::from(packet.class)].transport.control_ecn_capable {
+            return false;
+        }
         let queued = self.queued_bytes::<F>(port, packet.priority, load.bytes());
         let out = self.egress.port(port);
         let occupancy = queued + out.link.in_service(now, packet.priority);

@@ -52,6 +52,53 @@ fn what_cannot_be_expressed_is_refused_and_nothing_is_written() {
     assert!(stderr(&output).contains("devices share a buffer among their ports"), "{}", stderr(&output));
 }
 
+#[test]
+fn marks_alone_leave_the_rest_of_a_switch() {
+    let file = folder("config-marks").join("ours.toml");
+    fs::write(&file, FABRIC).expect("written");
+    let told = succeed(&[&["config", text(&file), "--for", "sonic", "--marks-only"][..], &PORTS].concat());
+    let tables: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    let names: Vec<&String> = tables.as_object().expect("tables").keys().collect();
+    assert_eq!(names, ["QUEUE", "WRED_PROFILE"]);
+    assert_eq!(tables["QUEUE"]["Ethernet1|0"], serde_json::json!({ "wred_profile": "incast_25g" }));
+    let whole = succeed(&[&["config", text(&file), "--for", "sonic"][..], &PORTS].concat());
+    let whole: serde_json::Value = serde_json::from_str(&whole).expect("JSON");
+    assert_eq!(whole["WRED_PROFILE"], tables["WRED_PROFILE"]);
+    for (more, expected) in [
+        (&["--for", "linux", "--marks-only"][..], "--marks-only is about SONiC"),
+        (&["--for", "sonic", "--marks-only", "--set", "switch.ecn=off"][..], "no port of this switch marks"),
+    ] {
+        let ports = if more[1] == "sonic" { &PORTS[..] } else { &[] };
+        let output = incast(&[&["config", text(&file)][..], more, ports].concat());
+        assert_eq!(output.status.code(), Some(2), "{more:?}");
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+}
+
+/// What was not asked for is not changed on a host, and what it rounds is told even where it comes to the kernel's default.
+#[test]
+fn hosts_keep_their_mtu_and_say_what_they_round() {
+    let out = folder("config-mtu");
+    let file = out.join("ours.toml");
+    fs::write(&file, FABRIC.replace("mtu = \"1448B\"\n", "")).expect("written");
+    let linux = ["config", text(&file), "--for", "linux"];
+    let output = incast(&linux);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains(" mtu "), "{}", stderr(&output));
+    assert!(stderr(&output).contains("note: host.mtu is not given, and 4096 B of payload"), "{}", stderr(&output));
+    let output = incast(&[&linux[..], &["--set", "host.mtu=1448B"]].concat());
+    assert!(String::from_utf8_lossy(&output.stdout).contains(" mtu 1500\n"), "{}", stderr(&output));
+    let rounded = out.join("rounded.toml");
+    for (gain, taken) in [("0.08", "0.0625"), ("0.0626", "0.0625"), ("0.1", "0.125"), ("0.0625", "")] {
+        let set = format!("scheme.dctcp.gain={gain}");
+        let output = incast(&[&linux[..], &["--set", &set, "--as-rounded", text(&rounded), "--force"]].concat());
+        let note = format!("note: gain: {gain} in the scenario, {taken} on the host");
+        assert_eq!(stderr(&output).contains(&note), !taken.is_empty(), "{gain}: {}", stderr(&output));
+        let applied = fs::read_to_string(&rounded).expect("a scenario");
+        let taken = if taken.is_empty() { gain } else { taken };
+        assert!(applied.contains(&format!("gain = {taken}\n")), "{gain}: {applied}");
+    }
+}
+
 /// `onrampctl` reads the same file in a test of its own.
 #[test]
 fn on_ramp_is_for_onrampctl() {

@@ -193,6 +193,20 @@ fn traffic_with_and_without_ecn_shares_a_queue_that_drops() {
     assert!(said.contains("class c is not ECN-capable and shares a queue with d"), "{said}");
 }
 
+/// Linux sets ECT in every packet of a law that needs ECN: what drops others keeps its acknowledgements and SYNs.
+#[test]
+fn acknowledgements_of_dctcp_are_kept_where_others_are_dropped() {
+    let text = std::fs::read_to_string(path("acks-behind-data.toml")).expect("a file");
+    let passing = run_all(&text.replace("\"drop\"", "\"pass\""));
+    for ((scheme, outcome), (_, passed)) in run_all(&text).iter().zip(&passing) {
+        let drops = (passed.totals.drops, outcome.totals.drops);
+        assert_eq!((drops.0, drops.1 > 0), (0, scheme == "cubic"), "{scheme}: {drops:?}");
+        if scheme != "cubic" {
+            assert_eq!(outcome.digest, passed.digest, "{scheme}: nothing else is different");
+        }
+    }
+}
+
 /// A link that is up comes up, one that is down goes down (isochron 1): warned of, and counted as in other messages.
 #[test]
 fn events_that_change_nothing_are_named() {

@@ -13,11 +13,12 @@ pub mod sweep;
 pub mod tuning;
 pub mod verdict;
 
-use crate::results::read::Results;
+use crate::results::read::{Point, Results};
 use crate::{
     metrics::{self, Metric},
     results::{
         claims::Judgement,
+        comparison::{Shows, lines},
         row::{ALL, Row},
     },
 };
@@ -36,6 +37,15 @@ pub fn of_class(class: &str) -> String {
 /// A number of a row, or else its lower bound.
 pub fn value_or_bound(row: &Row, metric: &str) -> (Option<f64>, Option<f64>) {
     (row.number(metric), row.bound(metric))
+}
+
+/// Times of a class's flows have common percentiles at a grid point: its flows are not of classes of very different sizes.
+pub fn has_common_times(results: &Results, point: &Point, class: &str) -> bool {
+    let is_mixed = |scheme: &String| {
+        let rows: Vec<&Row> = results.classes.iter().filter_map(|class| results.pooled(point, scheme, class)).collect();
+        lines(&rows, &results.classes).iter().any(|line| line.shows == Shows::Mixed)
+    };
+    class != ALL || !results.schemes.iter().any(is_mixed)
 }
 
 /// Some pooled row of this class has the number, or a bound of it.

@@ -1,6 +1,6 @@
 //! Measured beside published: the median and the 99th percentile of each class, as bars.
 
-use super::{add_claimed, is_measured, of_class};
+use super::{add_claimed, has_common_times, is_measured, of_class};
 use crate::results::read::{Point, Results};
 use crate::{
     metrics::{Metric, Scope, metric},
@@ -16,7 +16,7 @@ const OF_ALL: [&Metric; 2] = [metric("max_queue_bytes"), metric("busiest_link")]
 /// Bars of a grid point, and of whatever else was published of it as plain numbers.
 pub fn section(results: &Results, point: &Point) -> Markup {
     let mut charts: Vec<(&str, &Metric)> = Vec::new();
-    for class in &results.classes {
+    for class in results.classes.iter().filter(|class| has_common_times(results, point, class)) {
         charts.extend(METRICS.iter().map(|metric| (class.as_str(), *metric)));
     }
     charts.extend(OF_ALL.iter().map(|metric| (ALL, *metric)));

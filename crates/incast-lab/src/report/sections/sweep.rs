@@ -1,6 +1,6 @@
 //! Metrics along the grid's axis: how schemes do as the load, a threshold or a delay grows.
 
-use super::{add_claimed, is_measured, of_class, value_or_bound};
+use super::{add_claimed, has_common_times, is_measured, of_class, value_or_bound};
 use crate::results::read::{Point, Results};
 use crate::{
     metrics::{Metric, metric, statistics::Interval},
@@ -25,6 +25,8 @@ const METRICS: [&Metric; 8] = [
 ];
 /// What is drawn of each class.
 const OF_A_CLASS: &Metric = metric("fct_us.p99");
+/// Whiskers that end higher than this many times the highest value are cut off.
+const MOST_ABOVE: f64 = 30.0;
 /// Between the marks of two schemes, in units of the chart.
 const SHIFT: f64 = 4.0;
 /// Combinations of the other axes that are drawn.
@@ -43,7 +45,9 @@ pub fn section(results: &Results) -> Markup {
     }
     let left_out = others.len().saturating_sub(MOST_COMBINATIONS);
     others.truncate(MOST_COMBINATIONS);
-    let mut drawn: Vec<(&str, &Metric)> = METRICS.iter().map(|metric| (ALL, *metric)).collect();
+    let are_alike = results.points.iter().all(|point| has_common_times(results, point, ALL));
+    let of_all = METRICS.iter().filter(|metric| are_alike || !metric.name.starts_with("fct_us."));
+    let mut drawn: Vec<(&str, &Metric)> = of_all.map(|metric| (ALL, *metric)).collect();
     drawn.extend(results.classes.iter().filter(|class| *class != ALL).map(|class| (class.as_str(), OF_A_CLASS)));
     for claim in results.claims.iter().filter(|claim| !claim.is_ratio) {
         add_claimed(&mut drawn, claim);
@@ -140,24 +144,22 @@ fn chart(results: &Results, (axis, of): (&str, &str), rest: &Point, class: &str,
     }
     let all = || curves.iter().flat_map(|curve| curve.marks.iter());
     let smallest = all().map(|mark| mark.at.1).fold(f64::INFINITY, f64::min);
-    let largest = all().map(|mark| mark.at.1).fold(0.0, f64::max);
+    let highest = all().map(|mark| mark.at.1).fold(0.0, f64::max);
+    let whole = |mark: &Mark| mark.interval.map(|interval| interval.1.min(highest * MOST_ABOVE));
+    let ends = || all().flat_map(|mark| [Some(mark.at.1), whole(mark)].into_iter().flatten());
     // Delays explode: where they span more than a decade, small ones must stay readable.
+    let largest = ends().fold(0.0, f64::max);
     let spacing = if smallest > 0.0 && largest > 10.0 * smallest { Spacing::Log } else { Spacing::Linear };
-    let ends = all().flat_map(|mark| {
-        let high = mark.interval.map(|interval| interval.1.min(mark.at.1 * 3.0));
-        [Some(mark.at.1), high].into_iter().flatten()
-    });
-    let name = axis.rsplit('.').next().unwrap_or(axis);
     let describe: Vec<&str> = all().map(|mark| mark.note.as_str()).collect();
     plot(&Plot {
         title: format!("{}, {}", metric.title, of_class(class)),
         describe: describe.join("; "),
         x: Axis::between(
-            &if of.is_empty() { name.to_owned() } else { format!("{name}, {of}") },
+            &if of.is_empty() { axis.to_owned() } else { format!("{axis} ({of})") },
             Unit::Number,
             all().map(|mark| mark.at.0),
         ),
-        y: Axis::over(metric.title, unit, spacing, ends),
+        y: Axis::over(metric.title, unit, spacing, ends()),
         curves,
     })
 }

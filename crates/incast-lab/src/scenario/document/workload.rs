@@ -126,7 +126,7 @@ pub struct Incast {
     pub overload: bool,
 }
 
-/// One flow from each host to another, each host receiving one.
+/// One flow from each host of a group to another one, each receiving one.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Permutation {
@@ -138,9 +138,12 @@ pub struct Permutation {
     /// When all of them start.
     #[serde(default)]
     pub start: Time,
+    /// Hosts that take part. Default: all hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Hosts>,
 }
 
-/// One flow from each host to each other host.
+/// One flow from each host of a group to each other one.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllToAll {
@@ -152,6 +155,9 @@ pub struct AllToAll {
     /// When all of them start.
     #[serde(default)]
     pub start: Time,
+    /// Hosts that take part. Default: all hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Hosts>,
 }
 
 /// Long flows: either `flows` pairs drawn at random, or `pairs`.
@@ -187,12 +193,32 @@ pub struct Trace {
     pub class: Option<String>,
     /// Path, relative to the scenario; `.parquet` is read as Parquet, all else as CSV.
     pub path: String,
+    /// From when times are counted.
+    #[serde(default, skip_serializing_if = "Origin::is_run")]
+    pub origin: Origin,
     /// Hosts by the addresses that the file has in their place: `{ "10.0.0.1" = "h0" }`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, String>,
     /// The same as a file: CSV with the columns `address` and `host`. Its path is relative to the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts_file: Option<String>,
+}
+
+/// The time from which a trace counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The start of the run.
+    #[default]
+    Run,
+    /// That of its first flow. The file may be a flow log as `incast workload fit` reads it: clock times, a collector's names.
+    First,
+}
+
+impl Origin {
+    fn is_run(&self) -> bool {
+        *self == Self::Run
+    }
 }
 
 /// A closed loop: each client keeps `outstanding` requests open; each is answered by the server it went to.

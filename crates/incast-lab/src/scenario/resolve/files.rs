@@ -1,6 +1,9 @@
 //! Files that a scenario names, read once however many runs need them, and what is computed from them.
 
-use crate::scenario::tree::{error::Problem, nearest::nearest, source::Source};
+use crate::scenario::{
+    document::workload::Origin,
+    tree::{error::Problem, nearest::nearest, source::Source},
+};
 use crate::workload::{
     builtin,
     distribution::{Interpolation, Table},
@@ -26,7 +29,7 @@ use std::{
 pub struct Files {
     base: PathBuf,
     tables: BTreeMap<String, (Table, Interpolation)>,
-    traces: BTreeMap<String, Arc<trace::File>>,
+    traces: BTreeMap<(String, Origin), Arc<trace::File>>,
     parameters: BTreeMap<String, Raw>,
     topologies: Vec<(String, Arc<Topology>)>,
     paths: Vec<(Arc<Topology>, u32, Format, u32, NetworkPath)>,
@@ -72,13 +75,18 @@ impl Files {
     }
 
     /// What the file of a trace holds.
-    pub fn trace(&mut self, name: &str) -> Result<Arc<trace::File>, Problem> {
-        if let Some(known) = self.traces.get(name) {
+    pub fn trace(&mut self, name: &str, origin: Origin) -> Result<Arc<trace::File>, Problem> {
+        let key = (name.to_owned(), origin);
+        if let Some(known) = self.traces.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let file = trace::read(&self.base.join(name)).map_err(|error| Problem::new(trace::in_words(name, &error)))?;
-        let file = Arc::new(file);
-        self.traces.insert(name.to_owned(), Arc::clone(&file));
+        let path = self.base.join(name);
+        let read = match origin {
+            Origin::Run => trace::read(&path),
+            Origin::First => trace::read_log(&path),
+        };
+        let file = Arc::new(read.map_err(|error| Problem::new(trace::in_words(name, &error)))?);
+        self.traces.insert(key, Arc::clone(&file));
         Ok(file)
     }
 

@@ -176,14 +176,14 @@ impl Builder<'_> {
             Workload::Permutation(one) => Arc::new(Permutation {
                 class,
                 name: name.clone(),
-                hosts: self.topology.hosts,
+                hosts: self.group(one.from.as_ref())?,
                 size: some_bytes("size", one.size)?,
                 start: self.before_the_end("start", one.start)?,
             }),
             Workload::AllToAll(one) => Arc::new(AllToAll {
                 class,
                 name: name.clone(),
-                hosts: self.topology.hosts,
+                hosts: self.group(one.from.as_ref())?,
                 size: some_bytes("size", one.size)?,
                 start: self.before_the_end("start", one.start)?,
             }),
@@ -224,6 +224,16 @@ impl Builder<'_> {
         }
         self.traffic.generators.push(generator);
         Ok(())
+    }
+
+    /// Hosts that send to each other.
+    fn group(&self, from: Option<&document::Hosts>) -> Result<Vec<u32>, Problem> {
+        let hosts = sizes::hosts(from, self.topology).map_err(|problem| problem.under("from"))?;
+        if let [only] = hosts[..] {
+            let name = &self.topology.names[only as usize];
+            return Err(Problem::value(format!("{name} alone"), "at least two hosts").under("from"));
+        }
+        Ok(hosts)
     }
 
     fn before_the_end(&self, key: &str, start: Time) -> Result<Time, Problem> {
@@ -500,7 +510,8 @@ impl Builder<'_> {
 
     fn trace(&mut self, class: u16, name: String, written: &document::Trace) -> Result<Trace, Problem> {
         let at = |problem: Problem| problem.under("path");
-        let file = self.files.trace(&written.path).map_err(at)?;
+        let file = self.files.trace(&written.path, written.origin).map_err(at)?;
+        file.notes.iter().for_each(|note| self.warn(format!("class {name}: {}: {note}", written.path)));
         let rows = &file.rows;
         let mut classes: BTreeMap<String, u16> = BTreeMap::new();
         // Where every row names a class, the workload's own would be one without flows: the first of them takes its
