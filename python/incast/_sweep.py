@@ -11,7 +11,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,9 +43,11 @@ class Sweep(Results):
         results: Sequence[tuple[dict[str, Any], Results]],
         errors: Sequence[tuple[dict[str, Any], Error]] = (),
         *,
+        _name: str | None = None,
         _keep: object | None = None,
     ):
         super().__init__(folder, _keep=_keep)
+        self._name = _name
         self.results = list(results)
         self.errors = list(errors)
 
@@ -55,8 +57,7 @@ class Sweep(Results):
             raise ResultsError("every point of the sweep failed")
         all_facts = [(point, results._facts) for point, results in self.results]
         merged = dict(all_facts[0][1])
-        # Each point's ends in what it comes to (`_at`).
-        merged["name"] = merged["name"].rpartition("-")[0] or merged["name"]
+        merged["name"] = self._name or merged["name"]
 
         def at(point: dict[str, Any], items: list[dict[str, Any]]) -> list[dict[str, Any]]:
             return [{**item, "grid": {**item["grid"], **point}} for item in items]
@@ -111,12 +112,12 @@ class Sweep(Results):
             errors: list[tuple[dict[str, Any], Error]] = [(point, RunError(why)) for point, why in facts["failed"]]
         except (OSError, ValueError, KeyError, TypeError) as why:
             raise ResultsError(f"{file}: cannot be read: {why}") from why
-        return Sweep(file.parent, results, errors)
+        return Sweep(file.parent, results, errors, _name=file.name.removesuffix(SWEEP))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._keep is not None:
             super().__reduce__()
-        return Sweep, (self.folder, self.results, self.errors)
+        return partial(Sweep, _name=self._name), (self.folder, self.results, self.errors)
 
     def _folders(self) -> list[tuple[os.PathLike[str], str]]:
         return [(results.folder, json.dumps(point)) for point, results in self.results]
@@ -252,7 +253,7 @@ def sweep(
         raise RunError("\n".join(str(error) for error in errors.values()))
     named = [(point, of.name) for point, of in _pairs(all_points, scenarios)]
     found = [(point, results[name]) for point, name in named if name in results]
-    swept = Sweep(folder, found, [(point, errors[name]) for point, name in named if name in errors], _keep=keep)
+    swept = Sweep(folder, found, [(point, errors[name]) for point, name in named if name in errors], _name=scenario.name, _keep=keep)
     if not keep:
         swept._write(scenario.name)
     return swept

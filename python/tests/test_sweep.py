@@ -59,8 +59,9 @@ def test_its_tables_are_those_of_a_grid(small, tmp_path):
 
 def test_a_sweep_opens_again_and_says_what_it_is(small, tmp_path):
     swept = incast.sweep(small, {"switch.ecn.at": ["0.1bdp", "1bdp"]}, out=tmp_path, seeds=1)
-    assert repr(swept) == f"<incast.Sweep {swept.name}: 2 points of switch.ecn.at, 6 runs in {tmp_path}>"
+    assert repr(swept) == f"<incast.Sweep small: 2 points of switch.ecn.at, 6 runs in {tmp_path}>"
     again = incast.open(tmp_path)
+    assert again.name == swept.name == "small"
     assert isinstance(again, incast.Sweep) and again.rows == swept.rows and again.points == swept.points
     assert repr(again) == repr(swept)
     (tmp_path / "other.sweep.json").write_text("{}")

@@ -61,9 +61,9 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
     }
     let _ = writeln!(
         text,
-        "#   {} packet-hops; at {:.0} ns each, {cpu_s:.1} s of CPU, {:.1} s on {} cores",
+        "#   {} packet-hops and {} flows; {cpu_s:.1} s of CPU, {:.1} s on {} cores",
         count(hops),
-        cpu_s * 1e9 / hops.max(1.0),
+        count(plan.simulations().iter().map(|same| plan.runs[same[0]].expected_flows()).sum()),
         cpu_s / cores().min(plan.runs.len().max(1)) as f64,
         cores()
     );
@@ -71,9 +71,15 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
     let _ =
         writeln!(text, "#   {} of memory for the largest run{}", bytes(memory(plan)), available.unwrap_or_default());
     loads(&mut text, plan);
-    by_scheme(&mut text, plan, "network", Run::describe_network);
-    by_scheme(&mut text, plan, "hosts that are not Linux's (host.profile = \"linux\" would be)", hosts);
-    by_scheme(&mut text, plan, "laws made for a lossless fabric, on a lossy one", Run::without_lossless_fabric);
+    let first: Vec<&Run> = plan.runs.iter().take_while(|run| run.grid == plan.runs[0].grid).collect();
+    let at = if first.len() < plan.runs.len() && !plan.scenario.axes().is_empty() {
+        ", at the first grid point"
+    } else {
+        ""
+    };
+    by_scheme(&mut text, first, &format!("network{at}"), Run::describe_network);
+    by_scheme(&mut text, &plan.runs, "hosts that are not Linux's (host.profile = \"linux\" would be)", hosts);
+    by_scheme(&mut text, &plan.runs, "laws made for a lossless fabric, on a lossy one", Run::without_lossless_fabric);
     if is_brief {
         text += "\n";
         return text;
@@ -89,9 +95,14 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
             schemes.push(&run.scheme);
         }
     }
-    by_scheme(&mut text, plan, "switches that differ, and in what", Run::describe_switches);
-    by_scheme(&mut text, plan, "flow control", Run::describe_pfc);
-    by_scheme(&mut text, plan, "constants published with other thresholds than switch.ecn has", Run::unlike_published);
+    by_scheme(&mut text, &plan.runs, "switches that differ, and in what", Run::describe_switches);
+    by_scheme(&mut text, &plan.runs, "flow control", Run::describe_pfc);
+    by_scheme(
+        &mut text,
+        &plan.runs,
+        "constants published with other thresholds than switch.ecn has",
+        Run::unlike_published,
+    );
     workloads(&mut text, plan);
     let seeds = (plan.scenario.seeds.len(), plan.scenario.seed_budget);
     let more = if seeds.1 > seeds.0 {
@@ -140,9 +151,14 @@ fn hosts(run: &Run) -> Vec<String> {
 }
 
 /// What there is to say of the runs of each scheme, each line once for all schemes that it is said of.
-fn by_scheme(text: &mut String, plan: &Plan, title: &str, describe: impl Fn(&Run) -> Vec<String>) {
+fn by_scheme<'a>(
+    text: &mut String,
+    runs: impl IntoIterator<Item = &'a Run>,
+    title: &str,
+    describe: impl Fn(&Run) -> Vec<String>,
+) {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-    for run in &plan.runs {
+    for run in runs {
         for line in describe(run) {
             match lines.iter_mut().find(|(other, _)| *other == line) {
                 Some((_, schemes)) if schemes.contains(&run.scheme.as_str()) => {}

@@ -79,7 +79,7 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
     };
     let (scenario, run) = choice.choose("configuring")?;
     let mut wanted = Wanted::of(&run);
-    wanted.gives_mtu = gives_mtu(&scenario);
+    wanted.gives_mtu = gives_mtu(&scenario, &run.scheme);
     if let Some(class) = &arguments.class {
         if !matches!(arguments.target, Target::Linux | Target::Mlnx) {
             return Err(refuse("--class is about hosts: allowed with --for linux and --for mlnx".into()));
@@ -131,13 +131,16 @@ fn write(arguments: &arguments::Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether `host.mtu` is in the scenario, for all schemes, for one, or along the grid.
-fn gives_mtu(scenario: &Scenario) -> bool {
-    let has = |table: &toml::Table| table.get("host").is_some_and(|host| host.get("mtu").is_some());
-    let schemes = scenario.written.get("scheme").and_then(toml::Value::as_array);
-    has(&scenario.written)
-        || schemes.into_iter().flatten().filter_map(toml::Value::as_table).any(has)
-        || scenario.axes().iter().any(|axis| axis.ends_with("host.mtu"))
+/// Whether the scenario has `host.mtu`, for all schemes or for this one, in a table or along the grid.
+fn gives_mtu(scenario: &Scenario, scheme: &str) -> bool {
+    let has = |table: &toml::Value| table.get("host").is_some_and(|host| host.get("mtu").is_some());
+    let written = scenario.written.get("scheme").and_then(toml::Value::as_array);
+    let place = scenario.schemes().iter().position(|name| name == scheme);
+    let own = written.zip(place).and_then(|(tables, place)| tables.get(place));
+    let axes = ["host.mtu".to_owned(), format!("scheme.{scheme}.host.mtu")];
+    scenario.written.get("host").is_some_and(|host| host.get("mtu").is_some())
+        || own.is_some_and(has)
+        || scenario.axes().iter().any(|axis| axes.contains(axis))
 }
 
 /// Writes what a switch is told.
@@ -187,7 +190,11 @@ fn device_ports(given: &[String]) -> Result<Vec<Port>, String> {
 /// The scenario that the device has: its results have a folder of their own.
 fn as_rounded(scenario: &Scenario, run: &Run, wanted: &Wanted, device: Device) -> String {
     let name = scenario.name.strip_suffix("-applied").unwrap_or(&scenario.name);
-    let table = run.on_its_own(format!("{name}-applied"), &scenario.seeds);
+    let mut table = run.on_its_own(format!("{name}-applied"), &scenario.seeds);
+    if let (false, Some(host)) = (wanted.gives_mtu, table.get_mut("host").and_then(toml::Value::as_table_mut)) {
+        // Of the applied scenario, too, nobody has asked for it.
+        host.remove("mtu");
+    }
     // A table of texts and finite numbers is always TOML.
     toml::to_string(&scenario.for_another_folder(rounded::scenario(table, wanted, device))).unwrap_or_default()
 }

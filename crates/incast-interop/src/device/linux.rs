@@ -342,7 +342,7 @@ fn links(wanted: &Wanted, notes: &mut Vec<String>) -> String {
         let _ = writeln!(text, "    ip link set dev \"$device\" mtu {mtu}");
     } else {
         notes.push(format!(
-            "host.mtu is not given, and {} B of payload (an MTU of {mtu}) were simulated; devices keep theirs: with one of 1500, host.mtu = \"1448B\"",
+            "host.mtu is not given, and {} B of payload (an MTU of {mtu}) were simulated; links keep their MTU: for one of 1500 simulate host.mtu = \"1448B\"",
             config.host.mtu
         ));
     }

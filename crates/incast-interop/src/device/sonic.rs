@@ -40,7 +40,7 @@ pub fn write(
     refused.extend(ports.iter().find(|port| !is_name(&port.name)).map(|port| {
         format!("--ports: {:?} is no port of SONiC, whose names are Ethernet0, Ethernet4 and so on (`show interfaces status`)", port.name)
     }));
-    let trimmed = trimming::trimmed(wanted, switch, classes, &device, &mut refused);
+    let trimmed = if marks_only { None } else { trimming::trimmed(wanted, switch, classes, &device, &mut refused) };
     let buffer = match &trimmed {
         _ if marks_only => (u64::MAX, 1.0, 0),
         Some(trimmed) => (trimmed.total, 1.0, 0),
@@ -79,9 +79,11 @@ pub fn write(
             ports.iter().for_each(|port| writer.marked_queues(kind, &port.name));
         }
         writer.notes.push(format!(
-            "only what marks: queue {} of each port keeps its scheduler, buffers and DSCPs, which may not be those that were simulated",
+            "only what marks, in queues {} of these ports; schedulers, buffers and DSCPs are the device's, which may not be those that were simulated",
             list(classes)
         ));
+        writer.notes.extend(switch.not_touched(ports));
+        writer.remarks(wanted);
         return writer.written();
     }
     writer.maps();

@@ -252,13 +252,21 @@ impl Difference {
             }
         }
         if self.numbers.is_empty() {
-            say(0, "no number of both is of the same scheme, grid point and class; a grid has to be compared with results at the same points (run --only)");
+            say(
+                0,
+                "no number of both is of the same scheme, grid point and class; of a grid, the same points (--only) can be compared",
+            );
             return text;
         }
         let how = if self.is_paired { "the same flows, paired seed by seed" } else { "other flows, not paired" };
         let seeds = if self.seeds == 1 { "1 seed".to_owned() } else { format!("{} seeds", self.seeds) };
         let few = if self.seeds < LEAST_SEEDS { ": too few to tell anything apart" } else { "" };
-        say(0, &format!("{how}; {seeds}{few}; 95% intervals of each number by itself; what is told apart, of all together (Holm's procedure)"));
+        say(
+            0,
+            &format!(
+                "{how}; {seeds}{few}; 95% intervals of each number by itself; what is told apart, of all together (Holm's procedure)"
+            ),
+        );
         if self.seeds > 1 {
             say(0, MEANS);
         }

@@ -136,8 +136,6 @@ impl Plan {
                 "cpu_s": run.expected_cpu_s(),
                 "same_as": same_as.get(run.folder.as_str()),
                 "memory_bytes": run.estimated_memory(),
-                "base_rtt_us": run.path().base_rtt.ps() as f64 / 1e6,
-                "bdp_bytes": run.path().bdp().get(),
                 "nominal_load": run.nominal().map(|nominal| nominal.load),
                 "is_too_short": run.is_too_short(),
             })

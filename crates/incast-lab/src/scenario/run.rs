@@ -431,13 +431,21 @@ impl Run {
             rtt.ps() as f64 / 1e6,
             bdp(rate)
         )];
-        let rates: BTreeSet<u64> = self.topology().cables.iter().map(|cable| cable.link.rate.bps()).collect();
-        for rate in rates.into_iter().map(Rate::from_bps) {
-            match switch.ecn.marking(rate, rtt) {
-                Marking::Off => {}
-                Marking::Step { at } => lines.push(format!("ports of {rate} mark above {at} B")),
-                Marking::Red { min, max, p } => {
-                    lines.push(format!("ports of {rate} mark from {min} B to {max} B, with up to {p}"));
+        let (topology, ports) = (self.topology(), self.topology().ports());
+        for (kind, nodes) in switch.kinds(topology.hosts..topology.nodes()) {
+            let cables = nodes.iter().flat_map(|node| ports.of(*node)).map(|end| &topology.cables[end.cable as usize]);
+            let rates: BTreeSet<u64> = cables.map(|cable| cable.link.rate.bps()).collect();
+            let like = match topology.names.get(nodes[0] as usize) {
+                Some(name) if !switch.overrides.is_empty() => format!(" of switches like {name}"),
+                _ => String::new(),
+            };
+            for rate in rates.into_iter().map(Rate::from_bps) {
+                match kind.ecn.marking(rate, rtt) {
+                    Marking::Off => {}
+                    Marking::Step { at } => lines.push(format!("marks above {at} B at ports of {rate}{like}")),
+                    Marking::Red { min, max, p } => {
+                        lines.push(format!("marks from {min} B to {max} B, with up to {p}, at ports of {rate}{like}"));
+                    }
                 }
             }
         }

@@ -115,6 +115,9 @@ const LARGEST: u64 = 1 << 53;
 /// The largest rate of sampling.
 const MOST_SAMPLED: u64 = 1 << 24;
 
+/// How a note begins that lists them.
+pub const UNUSED: &str = "columns that are not used: ";
+
 /// A column of times unless another is.
 const TIME: &str = "time";
 
@@ -289,7 +292,7 @@ impl Columns {
             .map(|(_, what, names)| format!("no column of {what}: its name may be {}", list(&names, false)))
             .collect();
         if !self.unused.is_empty() {
-            notes.push(format!("columns that are not used: {}", self.unused.join(", ")));
+            notes.push(format!("{UNUSED}{}", self.unused.join(", ")));
         }
         notes
     }

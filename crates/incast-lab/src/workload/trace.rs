@@ -101,17 +101,19 @@ pub struct Trace {
     /// Class name of the workload.
     name: String,
     flows: Vec<FlowSpec>,
+    /// How the file was read.
+    notes: Vec<String>,
     /// What they come to; of millions of flows, worth doing once.
     expected: Expected,
 }
 
 impl Trace {
     /// The trace of the workload `name`.
-    pub fn new(name: String, flows: Vec<FlowSpec>) -> Self {
+    pub fn new(name: String, flows: Vec<FlowSpec>, notes: Vec<String>) -> Self {
         let bytes = flows.iter().map(|flow| flow.bytes as f64).sum();
         let sources: BTreeSet<u32> = flows.iter().map(|flow| flow.source).collect();
         let expected = Expected { flows: flows.len() as f64, bytes, sources: sources.len() as f64, open: 0.0 };
-        Self { name, flows, expected }
+        Self { name, flows, notes, expected }
     }
 }
 
@@ -182,13 +184,16 @@ pub fn read_log(path: &Path) -> Result<File, TraceError> {
         let (Some(source), Some(destination)) = (host(flow.source), host(flow.destination)) else {
             return Err(fail(flow.line, "found no sender or no receiver, allowed are flows that have both"));
         };
-        let start = u64::try_from(start - first).ok().and_then(|ns| ns.checked_mul(1_000));
+        let since = start.checked_sub(first).and_then(|ns| u64::try_from(ns).ok());
+        let start = since.and_then(|ns| ns.checked_mul(1_000));
         let start = start.ok_or_else(|| fail(flow.line, "found a flow more than 213 days after the first"))?;
         let (line, bytes, start) = (flow.line, flow.bytes, Time::from_ps(start));
         Ok(Row { line, start, source, destination, bytes, class: None, paths: None })
     };
-    let rows: Vec<Row> = log.flows.iter().map(row).collect::<Result<_, TraceError>>()?;
-    Ok(File { notes: log.notes, ..rows.into() })
+    let mut errors = Errors::default();
+    let rows: Vec<Row> =
+        log.flows.iter().filter_map(|flow| row(flow).map_err(|error| errors.push(error)).ok()).collect();
+    Ok(File { notes: log.notes, errors, ..rows.into() })
 }
 
 /// Reads CSV; `#` starts a comment line.
@@ -333,7 +338,8 @@ impl Generate for Trace {
 
     fn describe(&self) -> String {
         let expected = self.expected();
-        format!("{}: {} flows of a trace, {:.0} B together", self.name, expected.flows, expected.bytes)
+        let notes: String = self.notes.iter().map(|note| format!("; {note}")).collect();
+        format!("{}: {} flows of a trace, {:.0} B together{notes}", self.name, expected.flows, expected.bytes)
     }
 
     fn sizes(&self) -> Vec<(u16, SizeClass)> {
@@ -438,7 +444,7 @@ mod tests {
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
         let rows = read_csv(text.as_bytes()).expect("valid");
         let flows = resolve(&rows.into(), 2, &names, &|_| 0, &no_way).expect("valid");
-        let trace = Trace::new("trace".to_owned(), flows);
+        let trace = Trace::new("trace".to_owned(), flows, Vec::new());
         let known = |until| trace.sizes_until(until).iter().map(|(_, size)| size.bytes).collect::<Vec<u64>>();
         assert_eq!(known(Time::from_us(3)), [5, 6]);
         assert_eq!(known(Time::from_us(4)), [5, 6, 7]);
@@ -509,7 +515,7 @@ mod tests {
             ("start,src,dst,bytes\nlater,a,b,5\n", "start: "),
             ("start_s,src,dst,bytes\n0,a,b,5\n40000000,a,b,5\n", "213 days"),
         ] {
-            let error = of(text).expect_err(text);
+            let error = of(text).and_then(|file| resolve(&file, 2, &BTreeMap::new(), &|_| 0, &no_way)).expect_err(text);
             assert!(error.message.contains(why), "{text}: {}", error.message);
         }
         std::fs::remove_file(&path).expect("removed");

@@ -61,6 +61,12 @@ fn marks_alone_leave_the_rest_of_a_switch() {
     let names: Vec<&String> = tables.as_object().expect("tables").keys().collect();
     assert_eq!(names, ["QUEUE", "WRED_PROFILE"]);
     assert_eq!(tables["QUEUE"]["Ethernet1|0"], serde_json::json!({ "wred_profile": "incast_25g" }));
+    let said = stderr(&incast(&[&["config", text(&file), "--for", "sonic", "--marks-only"][..], &PORTS].concat()));
+    for note in
+        ["WRED_PROFILE of ports of 25Gbps: 60000 B", "in queues 0 of these ports", "some devices then do not mark"]
+    {
+        assert!(said.contains(note), "{note}: {said}");
+    }
     let whole = succeed(&[&["config", text(&file), "--for", "sonic"][..], &PORTS].concat());
     let whole: serde_json::Value = serde_json::from_str(&whole).expect("JSON");
     assert_eq!(whole["WRED_PROFILE"], tables["WRED_PROFILE"]);
@@ -88,6 +94,14 @@ fn hosts_keep_their_mtu_and_say_what_they_round() {
     let output = incast(&[&linux[..], &["--set", "host.mtu=1448B"]].concat());
     assert!(String::from_utf8_lossy(&output.stdout).contains(" mtu 1500\n"), "{}", stderr(&output));
     let rounded = out.join("rounded.toml");
+    // Nor because another scheme has one, or the scenario was written as it is applied.
+    let other = FABRIC.replace("mtu = \"1448B\"\n", "").replace("beta = 0.6", "host = { mtu = \"8948B\" }");
+    fs::write(&file, other).expect("written");
+    let output = incast(&[&linux[..], &["--scheme", "dctcp", "--as-rounded", text(&rounded)]].concat());
+    assert!(!String::from_utf8_lossy(&output.stdout).contains(" mtu "), "{}", stderr(&output));
+    let again = succeed(&["config", text(&rounded), "--for", "linux"]);
+    assert!(!again.contains(" mtu "), "{again}");
+    assert!(succeed(&[&linux[..], &["--scheme", "cubic"]].concat()).contains(" mtu 9000\n"));
     for (gain, taken) in [("0.08", "0.0625"), ("0.0626", "0.0625"), ("0.1", "0.125"), ("0.0625", "")] {
         let set = format!("scheme.dctcp.gain={gain}");
         let output = incast(&[&linux[..], &["--set", &set, "--as-rounded", text(&rounded), "--force"]].concat());

@@ -27,6 +27,34 @@ fn run_writes_a_report_and_says_where() {
     assert!(stderr(&json).contains("report: "), "{}", stderr(&json));
 }
 
+/// A percentile of the times of flows of very different sizes is drawn nowhere, as no table has it.
+#[test]
+fn times_of_different_classes_have_no_common_chart() {
+    let out = folder("report_mixed");
+    let page = |large: &str| {
+        let file = out.join("mixed.toml");
+        let flows = |class: &str, size: &str| {
+            format!(
+                "[[workload]]\nclass = \"{class}\"\nkind = \"poisson\"\nsizes = {{ fixed = \"{size}\" }}\nload = 0.2\n"
+            )
+        };
+        let fabric = "name = \"mixed\"\nduration = \"2ms\"\nseeds = [1, 2]\n\
+            topology = { kind = \"single-switch\", hosts = 4, link = { rate = \"10Gbps\", delay = \"1us\" } }\n\
+            switch = { buffer = { per_port = \"1MB\" } }\nscheme = [{ law = \"cubic\" }]\n\
+            grid = { \"topology.hosts\" = [4, 8] }\n";
+        fs::write(&file, fabric.to_owned() + &flows("small", "4KB") + &flows("large", large)).expect("written");
+        succeed(&["run", "--quiet", "--force", "--out", text(&out), text(&file)]);
+        fs::read_to_string(out.join("mixed/report.html")).expect("a report")
+    };
+    let (mixed, alike) = (page("400KB"), page("8KB"));
+    for title in ["99th percentile of FCT, all flows", "median FCT, all flows"] {
+        assert!(!mixed.contains(title) && alike.contains(title), "{title}");
+    }
+    for page in [&mixed, &alike] {
+        assert!(page.contains("99th percentile of FCT, large") && page.contains(">topology.hosts</text>"), "{page}");
+    }
+}
+
 #[test]
 fn results_that_are_missing_or_damaged_are_refused() {
     let out = folder("report_damaged");

@@ -57,7 +57,7 @@ pub fn section(results: &Results) -> Markup {
         section.sweep {
             h2 { "Along " code { (axis) } }
             p.note {
-                "Whiskers are 95% confidence intervals over seeds, arrows lower bounds, rings published numbers."
+                "Whiskers are 95% confidence intervals over seeds, the highest cut off at thirty times the highest value; arrows lower bounds, rings published numbers."
                 @if left_out > 0 { " " (left_out) " combinations of the other axes are not drawn; summary.csv has them." }
             }
             @for rest in &others {
@@ -146,7 +146,8 @@ fn chart(results: &Results, (axis, of): (&str, &str), rest: &Point, class: &str,
     let smallest = all().map(|mark| mark.at.1).fold(f64::INFINITY, f64::min);
     let highest = all().map(|mark| mark.at.1).fold(0.0, f64::max);
     let whole = |mark: &Mark| mark.interval.map(|interval| interval.1.min(highest * MOST_ABOVE));
-    let ends = || all().flat_map(|mark| [Some(mark.at.1), whole(mark)].into_iter().flatten());
+    let low = |mark: &Mark| mark.interval.map(|interval| interval.0).filter(|low| *low * MOST_ABOVE > smallest);
+    let ends = || all().flat_map(|mark| [Some(mark.at.1), whole(mark), low(mark)].into_iter().flatten());
     // Delays explode: where they span more than a decade, small ones must stay readable.
     let largest = ends().fold(0.0, f64::max);
     let spacing = if smallest > 0.0 && largest > 10.0 * smallest { Spacing::Log } else { Spacing::Linear };

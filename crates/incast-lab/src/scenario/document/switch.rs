@@ -35,8 +35,8 @@ pub struct Switch {
     /// `profile = "hpcc-lineage"`.
     pub ecn_at: MarkAt,
     /// What becomes of packets that are not ECN-capable (data of laws without ECN, and control packets) where others
-    /// would be marked: they `"pass"`, or the switch `"drop"`s them, as RED of Linux and WRED of switches do. Traffic with
-    /// and without ECN shares a queue only with `"drop"`.
+    /// would be marked: they `"pass"`, or the switch `"drop"`s them, as RED of Linux and WRED of switches do, but for control
+    /// packets of DCTCP and Marimo, in which Linux sets ECT. Traffic with and without ECN shares a queue only with `"drop"`.
     pub not_ect: NotEct,
     /// Lossless Ethernet: `"dynamic"`, `{ kind = "dynamic", … }`, `{ xoff = "320KB", xon = "318KB" }`, or `false`. With
     /// `profile = "hpcc-lineage"` and a shared buffer: the peer's dynamic one.

@@ -24,7 +24,7 @@ use crate::{
         error::{Problem, Problems},
         place::{Step, keys},
     },
-    workload::spacing::Spacing,
+    workload::{flow_log::UNUSED, spacing::Spacing},
 };
 use incast_cc::law::SizeClass;
 use incast_sim::{routing::pin, topology::Topology};
@@ -231,7 +231,9 @@ impl Builder<'_> {
         let hosts = sizes::hosts(from, self.topology).map_err(|problem| problem.under("from"))?;
         if let [only] = hosts[..] {
             let name = &self.topology.names[only as usize];
-            return Err(Problem::value(format!("{name} alone"), "at least two hosts").under("from"));
+            return Err(
+                Problem::value(format!("{name} alone"), "at least two hosts, which send to each other").under("from")
+            );
         }
         Ok(hosts)
     }
@@ -511,7 +513,15 @@ impl Builder<'_> {
     fn trace(&mut self, class: u16, name: String, written: &document::Trace) -> Result<Trace, Problem> {
         let at = |problem: Problem| problem.under("path");
         let file = self.files.trace(&written.path, written.origin).map_err(at)?;
-        file.notes.iter().for_each(|note| self.warn(format!("class {name}: {}: {note}", written.path)));
+        // What a trace has otherwise.
+        let is_read = |column: &str| ["class", "path", "reverse_path"].contains(&column);
+        let unused = file.notes.iter().find_map(|note| note.strip_prefix(UNUSED));
+        for column in unused.into_iter().flat_map(|columns| columns.split(", ")).filter(|column| is_read(column)) {
+            self.warn(format!(
+                "class {name}: the column {column} of {:?} is not read with origin = \"first\"",
+                written.path
+            ));
+        }
         let rows = &file.rows;
         let mut classes: BTreeMap<String, u16> = BTreeMap::new();
         // Where every row names a class, the workload's own would be one without flows: the first of them takes its
@@ -573,7 +583,7 @@ impl Builder<'_> {
                 self.document.duration
             ));
         }
-        Ok(Trace::new(name, flows))
+        Ok(Trace::new(name, flows, file.notes.clone()))
     }
 
     fn rpc(&mut self, class: u16, name: String, rpc: &document::Rpc) -> Result<Rpc, Problem> {
