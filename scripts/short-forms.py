@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs every bundled scenario in its short form, for half the duration that the form sets: one seed, of each law, alone
-and over each underlay, the first two schemes, and of each axis of the grid the first and the last value. That a scenario
+and over each underlay, the first two schemes (of many the first), and of each axis of the grid the first and the last value. That a scenario
 runs and ends is what is tried, not its numbers. A run that takes longer than two minutes has failed.
 usage: scripts/short-forms.py INCAST"""
 import concurrent.futures
@@ -23,17 +23,20 @@ MOST_CPU = 300
 PRINTED = 10
 # Scenarios at once: what lanes.py leaves to a lane.
 JOBS = int(os.environ.get("JOBS") or os.cpu_count() or 1)
+# Of more schemes than this, one of each kind is run.
+MANY = 20
 # There are more scenarios than this.
 LEAST = 50
 
 
 def selected(scenario: dict) -> list[str]:
-    """The names of the first two schemes of each kind: of a law, and of what is below it."""
+    """The names of the first two schemes of each kind, of a law and of what is below it; of many schemes the first."""
     names: dict[tuple[str, bool, bool], list[str]] = {}
     for scheme in scenario["scheme"]:
         kind = scheme["law"], "underlay" in scheme, "underlay" in str(scheme.get("by_class", ""))
         names.setdefault(kind, []).append(scheme.get("name", scheme["law"]))
-    return [name for of_kind in names.values() for name in of_kind[:2]]
+    each = 2 if len(scenario["scheme"]) <= MANY else 1
+    return [name for of_kind in names.values() for name in of_kind[:each]]
 
 
 def ends(scenario: dict) -> list[str]:

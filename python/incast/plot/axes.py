@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
@@ -167,7 +168,7 @@ def metric_map(
         else:
             made, panels = panel(ax)[0], [ax]
         for name, drawn in zip(schemes, panels, strict=True):
-            picture = drawn.pcolormesh(cells[name], norm=scale, cmap="cividis", edgecolors="white", linewidth=0.5)
+            drawn.pcolormesh(cells[name], norm=scale, cmap="cividis", edgecolors="white", linewidth=0.5)
             if are_few:
                 for (line, column), value in np.ndenumerate(cells[name]):
                     dark = scale(value) < 0.55
@@ -179,7 +180,7 @@ def metric_map(
             shown = [f"{key} {value}" for key, value in fixed.items() if _varies(results, key)]
             drawn.set_title("\n".join([name, *shown]), fontsize=7)
         label(made, panels, across, upwards)
-        made.colorbar(picture, ax=panels, label=_label(metric, class_).replace(": ", ":\n", 1))
+        made.colorbar(ScalarMappable(scale, "cividis"), ax=panels, label=_label(metric, class_).replace(": ", ":\n", 1))
     return made
 
 
