@@ -30,7 +30,10 @@ FABRIC = {
         {"class": "incast", "kind": "incast", "fan_in": 12, "size": "64KB", "every": "200us"},
     ],
     "scheme": [{"law": law} for law in ("dctcp", "swift", "timely", "cubic", "marimo")],
-    "measure": {"ports": {"every": "5us", "which": ["leaf*->*", "spine*->*"]}},
+    "measure": {
+        "ports": {"every": "5us", "which": ["leaf*->*", "spine*->*"]},
+        "sizes": [{"name": "short", "upto": "100KB"}, {"name": "large", "over": "1MB"}],
+    },
 }
 # Four flows join one link one after the other.
 JOINING = {
@@ -72,6 +75,17 @@ def forty(tmp_path_factory):
             out=tmp_path_factory.mktemp("forty"),
             progress=False,
         )
+
+
+def test_flows_of_some_sizes_are_drawn_by_the_name_of_their_row(five):
+    from incast.plot import _data
+
+    web, short = (_data.flows(five, name, None) for name in ("web", "web short"))
+    assert 0 < len(short.size) == (web.size <= 100_000).sum() < len(web.size)
+    assert _data.flows(five, "large", None).size.min() > 1e6
+    fits(plot.fct_cdf(five, class_="web short", complement=True))
+    with pytest.raises(ValueError, match="allowed are all, web, incast, .*web short"):
+        plot.fct_cdf(five, class_="tiny")
 
 
 def fits(figure):

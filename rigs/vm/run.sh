@@ -88,6 +88,12 @@ version=$(cat "$kernel/version")
 traffic
 case $case-$CONGESTION in
 onramp-* | limits-* | cost-*)
+    if [ $case = limits ]; then
+        # To which the peer's clock can seem to be set (skew.bpf.c).
+        ONRAMP_PROGRAM=skew tool onrampctl --bin onrampctl
+        mv "$built/onrampctl" "$built/onrampctl-skew"
+        programs+=(onrampctl-skew)
+    fi
     tool onrampctl --bin onrampctl
     gcc-12 -O2 -static -Wall -Werror -o "$built/synchronise" "$rig/synchronise.c"
     programs+=(synchronise)

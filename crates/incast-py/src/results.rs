@@ -1,12 +1,15 @@
 //! A results folder.
 
 use crate::{error, table::Table};
-use incast_lab::results::{
-    self,
-    export::{self, Joint},
-    settings, verdict,
+use incast_lab::{
+    results::{
+        self,
+        export::{self, Joint},
+        settings, verdict,
+    },
+    scenario::SizeRange,
 };
-use incast_units::Time;
+use incast_units::{Bytes, Time};
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -29,6 +32,18 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
             })
         })
         .collect();
+    let sizes: Vec<SizeRange> = first
+        .scenario
+        .get("measure")
+        .and_then(|measure| serde_json::from_value(measure.get("sizes")?.clone()).ok())
+        .unwrap_or_default();
+    let sizes: Vec<Value> = sizes
+        .iter()
+        .map(|range| {
+            let bytes = |bound: Option<Bytes>| bound.map(Bytes::get);
+            json!({"name": range.name, "class": range.class, "over": bytes(range.over), "upto": bytes(range.upto)})
+        })
+        .collect();
     let verdict = settings::text(&results.settings, 100) + &verdict::text(&results.verdicts, 100);
     let facts = json!({
         "name": first.scenario.get("name"), "describe": first.scenario.get("describe"),
@@ -36,6 +51,7 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
         "counted_from_ps": results.first().time("/warmup").map(Time::ps),
         "counted_until_ps": results.first().time("/duration").map(Time::ps),
         "runs": runs, "failed": results.failed,
+        "sizes": sizes,
         "schemes": results.schemes, "classes": results.classes, "points": results.points,
         "rows": results.rows, "claims": results.claims,
         "verified": !results.unverified,

@@ -25,7 +25,7 @@ pub fn check(arguments: &arguments::Check) -> End {
         output::data(&format!("{:#}\n", Value::Array(all)));
     } else {
         for (_, plan) in &plans {
-            output::data(&describe(plan, arguments.brief));
+            output::data(&output::toml(&describe(plan, arguments.brief), output::known_width().unwrap_or(usize::MAX)));
         }
     }
     let is_fine = |plan: &Plan| plan.scenario.warnings.is_empty() && !plan.runs.iter().any(Run::is_too_short);
@@ -111,18 +111,22 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
         String::new()
     };
     let _ = writeln!(text, "\n# {} runs{more}", plan.runs.len());
-    for run in &plan.runs {
-        let hops = run.estimated_packet_hops();
-        let _ = writeln!(
-            text,
-            "#   {}: at most about {} packet-hops, {} of memory",
-            run.folder,
-            count(hops),
-            bytes(run.estimated_memory())
-        );
+    for runs in plan.runs.chunk_by(|a, b| a.grid == b.grid && cost(a) == cost(b)) {
+        let name = match runs {
+            [run] => run.folder.clone(),
+            [first, .., last] => format!("{} to {}, {} runs, each", first.folder, last.folder, runs.len()),
+            [] => continue,
+        };
+        let _ = writeln!(text, "#   {name}: {}", cost(&runs[0]));
     }
     let _ = writeln!(text, "\n# effective values\n{}\n", plan.scenario.effective_toml().trim_end());
     text
+}
+
+/// What a run costs at most.
+fn cost(run: &Run) -> String {
+    let hops = count(run.estimated_packet_hops());
+    format!("at most about {hops} packet-hops, {} of memory", bytes(run.estimated_memory()))
 }
 
 /// Each workload once.

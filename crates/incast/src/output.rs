@@ -1,6 +1,7 @@
 //! Data on stdout, messages on stderr. A reader that has seen enough (`| head`) is not an error.
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use incast_lab::plain::wrap;
 use std::{
     fmt::Display,
     io::{self, ErrorKind, Write},
@@ -20,12 +21,19 @@ pub fn data(text: &str) {
     }
 }
 
+/// Text is not broken into shorter lines.
+const LEAST: usize = 40;
+
 /// Columns of the terminal: those that `COLUMNS` says, or those it has; 100 for a file or a pipe.
 pub fn width() -> usize {
-    const LEAST: usize = 40;
+    known_width().unwrap_or(100)
+}
+
+/// The same; `None` for a file or a pipe, in which a long line is found as a whole.
+pub fn known_width() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
     let seen = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    said.or_else(seen).unwrap_or(100).max(LEAST)
+    said.or_else(seen).map(|width| width.max(LEAST))
 }
 
 /// A word of the shell.
@@ -38,9 +46,38 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Prints a message. A failure is ignored.
+/// Prints a message, on a terminal in lines that fit it. A failure is ignored.
 pub fn message(text: &str) {
+    let seen = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0).max(LEAST));
+    let text = seen.map_or_else(|| text.to_owned(), |width| hanging(text, "  ", width));
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Lines of at most so many columns, each further one of what was one begun with `indent`.
+fn hanging(text: &str, indent: &str, width: usize) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        if line.chars().count() <= width {
+            lines.push(line.to_owned());
+            continue;
+        }
+        let own = &line[..line.len() - line.trim_start().len()];
+        let parts = wrap(line.trim_start(), width.saturating_sub(own.len() + indent.len()));
+        let begin = |place: usize| if place == 0 { own.to_owned() } else { format!("{own}{indent}") };
+        lines.extend(parts.iter().enumerate().map(|(place, part)| format!("{}{part}", begin(place))));
+    }
+    lines.join("\n")
+}
+
+/// TOML of which the comments fit so many columns.
+pub fn toml(text: &str, width: usize) -> String {
+    let lines = text.lines().map(|line| {
+        let Some(comment) = line.strip_prefix('#').filter(|_| line.chars().count() > width) else {
+            return line.to_owned();
+        };
+        hanging(comment, "  ", width - 1).lines().map(|part| format!("#{part}")).collect::<Vec<_>>().join("\n")
+    });
+    lines.map(|line| line + "\n").collect()
 }
 
 /// Prints what went wrong, one thing on each line.
@@ -72,4 +109,16 @@ pub fn check_file(path: &Path) -> Result<(), String> {
         return Err(format!("there is no folder {}", folder.display()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_broken_and_values_are_not() {
+        let text = "#   a: one two three four five six\nname = \"one two three four five six seven\"\n\n# x\n";
+        let wanted = "#   a: one two three\n#     four five six\nname = \"one two three four five six seven\"\n\n# x\n";
+        assert_eq!(toml(text, 22), wanted);
+    }
 }

@@ -53,40 +53,45 @@ struct {
 	MAP_TYPE(value, struct zeroes);
 } fresh SEC(".maps");
 
+/* Packets of one stamp of which it is known when they left. */
+#define SPANS 16
+
 /**
- * struct departure - a packet that was held by the queueing discipline
- * @address: where it went
- * @number: the sequence number behind it, or its TSval, on the wire
+ * struct departure - packets that were held by the queueing discipline
+ * @address: where they went
+ * @stamp: their TSval, on the wire
  * @own: port of this host
  * @other: port of the peer
- * @is_stamp: @number is the TSval
  */
 struct departure {
 	struct bpf_onramp_address address;
-	u32 number;
+	u32 stamp;
 	u16 own, other;
-	u32 is_stamp;
 };
 
 /**
- * struct left - when it left
- * @at: then (us, without what its connection adds)
- * @stamp: its TSval, on the wire
+ * struct left - when they left
+ * @count: packets, of which the last %SPANS are there
+ * @spans: of each its first sequence number, that behind it, and when it left
+ *	(us, without what its connection adds)
  */
 struct left {
-	u32 at;
-	u32 stamp;
+	u32 count;
+	struct span {
+		u32 first, end, at;
+	} spans[SPANS];
 };
 
 /*
- * Its stamp says when TCP sent it, and the queueing discipline cannot write it
- * anew. Packets of one burst have the same stamp and leave one after another:
- * an acknowledgement is of the one that ends where it acknowledges. That a stamp
- * is of packets that were held is kept, too: of others of them nothing is known.
+ * Their stamp says when TCP sent them, and the queueing discipline cannot write it
+ * anew. Packets of one burst have the same stamp and leave one after another: an
+ * acknowledgement is of the one in which it ends, and with segmentation offload
+ * that is not always where the packet ends. Of others of that stamp nothing is
+ * known.
  */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_LRU_HASH);
-	MAP_NUMBER(max_entries, 131072);
+	MAP_NUMBER(max_entries, 32768);
 	MAP_TYPE(key, struct departure);
 	MAP_TYPE(value, struct left);
 } departures SEC(".maps");
@@ -222,8 +227,8 @@ static long forget(void *map, const void *key, struct path *path, u64 *now)
 	return 0;
 }
 
-/* Whether packets to an address are held. */
-static ALWAYS_INLINE int is_held(const struct bpf_onramp_address *address)
+/* Whether packets to an address may be held. */
+static ALWAYS_INLINE int is_enabled(const struct bpf_onramp_address *address)
 {
 	struct bpf_onramp_prefix key = { .length = 128, .address = *address };
 
@@ -240,7 +245,7 @@ static ALWAYS_INLINE struct path *path_to(struct bpf_onramp_address *address,
 
 	if (path)
 		return path;
-	if (!is_held(address))
+	if (!is_enabled(address))
 		return 0;
 	zeroes = bpf_map_lookup_elem(&fresh, &first);
 	if (!zeroes)

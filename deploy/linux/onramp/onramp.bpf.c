@@ -203,19 +203,25 @@ NOINLINE int tell(const struct bpf_onramp_address *address,
  */
 static ALWAYS_INLINE int departed(const struct packet *p, struct onramp_stamps *s)
 {
+	u32 acknowledged = __builtin_bswap32(p->tcp.acknowledged);
 	struct departure d = { .address = p->source,
-			       .number = __builtin_bswap32(p->tcp.acknowledged),
+			       .stamp = p->tcp.echo,
 			       .own = p->tcp.destination,
 			       .other = p->tcp.source };
 	const struct left *left = bpf_map_lookup_elem(&departures, &d);
+	const struct span *span;
+	u32 i;
 
-	if (left && left->stamp == p->tcp.echo) {
-		s->echo = left->at;
+	if (!left)
 		return 1;
+	for (i = 0; i < SPANS && i < left->count; i++) {
+		span = &left->spans[i];
+		if (acknowledged - span->first - 1 < span->end - span->first) {
+			s->echo = span->at;
+			return 1;
+		}
 	}
-	d.number = p->tcp.echo;
-	d.is_stamp = 1;
-	return !bpf_map_lookup_elem(&departures, &d);
+	return 0;
 }
 
 SEC("tcx/ingress") int report(struct __sk_buff *skb)
@@ -237,7 +243,7 @@ SEC("tcx/ingress") int report(struct __sk_buff *skb)
 	 * has no paths, and no need to look further.
 	 */
 	if (!bpf_map_lookup_elem(&paths, &p.source) &&
-	    (p.payload || !is_held(&p.source)))
+	    (p.payload || !is_enabled(&p.source)))
 		return TCX_NEXT;
 	socket = socket_of(skb, &p);
 	if (!socket)

@@ -30,6 +30,7 @@
  * @skb: the packet
  * @node: its place
  * @queued: when it came (ns)
+ * @first: its first sequence number
  * @end: the sequence number behind it
  * @stamp: its TSval, as it is on the wire
  * @own: port of this host
@@ -39,7 +40,7 @@ struct waiting_packet {
 	struct sk_buff KPTR *skb;
 	struct bpf_list_node node;
 	u64 queued;
-	u32 end;
+	u32 first, end;
 	u32 stamp;
 	u16 own, other;
 };
@@ -169,8 +170,8 @@ int enqueue(u64 *context)
 	if (path_of(skb, now, &read))
 		to = read.destination;
 	p->queued = now;
-	p->end = __builtin_bswap32(read.tcp.sequence) + read.payload +
-		 !!(read.tcp.flags & TCP_FIN);
+	p->first = __builtin_bswap32(read.tcp.sequence);
+	p->end = p->first + read.payload + !!(read.tcp.flags & TCP_FIN);
 	p->stamp = read.tcp.value;
 	p->own = read.tcp.source;
 	p->other = read.tcp.destination;
@@ -261,16 +262,41 @@ NOINLINE u64 ask(const struct bpf_onramp_address *address, u64 now, u64 queued,
 	return when;
 }
 
+static const struct left nothing;
+
+/* That a packet which was held leaves, for who reads its acknowledgement. */
+static ALWAYS_INLINE void depart(const struct bpf_onramp_address *to,
+				 const struct waiting_packet *p, u64 now)
+{
+	struct departure departure = { .address = *to,
+				       .stamp = p->stamp,
+				       .own = p->own,
+				       .other = p->other };
+	struct left *left = bpf_map_lookup_elem(&departures, &departure);
+	struct span *span;
+
+	COUNT(held);
+	if (!left) {
+		bpf_map_update_elem(&departures, &departure, &nothing, BPF_NOEXIST);
+		left = bpf_map_lookup_elem(&departures, &departure);
+		if (!left)
+			return;
+	}
+	span = &left->spans[left->count % SPANS];
+	span->first = p->first;
+	span->end = p->end;
+	span->at = (u32)(now / ONRAMP_MICROSECOND);
+	left->count++;
+}
+
 /* Takes the first packet of a queue. */
 static ALWAYS_INLINE struct sk_buff *take(struct queue *queue,
 					  const struct bpf_onramp_address *to,
 					  u64 now, u32 held)
 {
-	struct departure departure = { .address = *to };
 	struct bpf_list_node *node;
 	struct waiting_packet *p;
 	struct sk_buff *skb = 0;
-	struct left left;
 
 	bpf_spin_lock(&queue->lock);
 	node = bpf_list_pop_front(&queue->packets);
@@ -280,18 +306,8 @@ static ALWAYS_INLINE struct sk_buff *take(struct queue *queue,
 	if (!node)
 		return 0;
 	p = CONTAINER(node, struct waiting_packet, node);
-	if (held) {
-		COUNT(held);
-		departure.number = p->end;
-		departure.own = p->own;
-		departure.other = p->other;
-		left.at = (u32)(now / ONRAMP_MICROSECOND);
-		left.stamp = p->stamp;
-		bpf_map_update_elem(&departures, &departure, &left, 0);
-		departure.number = p->stamp;
-		departure.is_stamp = 1;
-		bpf_map_update_elem(&departures, &departure, &left, 0);
-	}
+	if (held)
+		depart(to, p, now);
 	skb = bpf_kptr_xchg(&p->skb, skb);
 	DROP(p);
 	return skb;

@@ -82,6 +82,26 @@ class Flows:
     slowdown: Array
 
 
+def _range(results: Results, wanted: str) -> tuple[str, float, float]:
+    """Of a class, or of a row of ``[measure] sizes``: its flows' class, and the bytes that they are above and at most.
+
+    Raises:
+        ValueError: there is neither.
+    """
+    known = {row["class"] for row in results.rows}
+    ranges = {name: (name, -np.inf, np.inf) for name in results.classes}
+    for sizes in results._facts["sizes"]:
+        over = -np.inf if sizes["over"] is None else sizes["over"]
+        upto = np.inf if sizes["upto"] is None else sizes["upto"]
+        # Where several classes have such flows, each has a row, with the name of the class in front.
+        names = {f"{name} {sizes['name']}": name for name in results.classes}
+        rows = {**names, sizes["name"]: sizes["class"] or "all"}
+        ranges |= {row: (name, over, upto) for row, name in rows.items() if row in known}
+    if wanted not in ranges:
+        raise ValueError(f"class_: found {wanted!r}, allowed are {', '.join(ranges)}")
+    return ranges[wanted]
+
+
 def flows(results: Results, class_: str, point: Mapping[str, Any] | None) -> Flows:
     """The counted flows of all seeds.
 
@@ -89,14 +109,15 @@ def flows(results: Results, class_: str, point: Mapping[str, Any] | None) -> Flo
         ValueError: there is no such class or grid point, or no flow.
     """
     results, point = results.at(point)
-    if class_ not in results.classes:
-        raise ValueError(f"class_: found {class_!r}, allowed are {', '.join(results.classes)}")
+    name, over, upto = _range(results, class_)
     table = results.flows
     start = number(table, "start_ps")
     counted = (start >= results._facts["counted_from_ps"]) & (start < results._facts["counted_until_ps"])
     rows = counted & at_point(table, point)
-    if class_ != "all":
-        rows &= texts(table, "class").are(class_)
+    if name != "all":
+        rows &= texts(table, "class").are(name)
+    size = number(table, "size_bytes")
+    rows &= (size > over) & (size <= upto)
     if not rows.any():
         raise ValueError(f"no flow of class {class_} counts at {point or 'the only point'}")
     scheme = texts(table, "scheme")
@@ -104,4 +125,4 @@ def flows(results: Results, class_: str, point: Mapping[str, Any] | None) -> Flo
     slowdown = number(table, "slowdown")[rows]
     unfinished = np.isnan(fct)
     fct[unfinished] = slowdown[unfinished] = np.inf
-    return Flows(Texts(scheme.places[rows], scheme.distinct), number(table, "size_bytes")[rows], fct, slowdown)
+    return Flows(Texts(scheme.places[rows], scheme.distinct), size[rows], fct, slowdown)

@@ -34,7 +34,7 @@ def fct_cdf(
     Args:
         results: what to draw.
         of: ``"fct"``, completion times in microseconds, or ``"slowdown"``.
-        class_: class of flows.
+        class_: class of flows, or a row of ``[measure] sizes``.
         point: grid point. Default: the first.
         complement: the part of flows that takes longer, on a logarithmic axis, which shows the tail.
         highlight: schemes in colour. Default: all, or the seven with the least 99th percentile.
@@ -102,7 +102,7 @@ def slowdown_by_size(
     Args:
         results: what to draw.
         percentile: of the slowdowns of a bin.
-        class_: class of flows.
+        class_: class of flows, or a row of ``[measure] sizes``.
         point: grid point. Default: the first.
         bins: how many there are at most.
         highlight: schemes in colour. Default: all, or the seven with the least percentile over all sizes.
@@ -156,7 +156,7 @@ def boxes(
     Args:
         results: what to draw.
         of: ``"slowdown"``, or ``"fct"``, completion times in microseconds.
-        class_: class of flows.
+        class_: class of flows, or a row of ``[measure] sizes``.
         point: grid point. Default: the first.
         highlight: schemes in colour. Default: all, or the seven with the least 99th percentile.
         ax: where to draw. Default: a new figure.

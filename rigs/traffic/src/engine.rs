@@ -58,6 +58,8 @@ pub struct Record {
     pub connected_ns: Option<u64>,
     /// When the receiver had the last byte.
     pub end_ns: Option<u64>,
+    /// The longest time without a byte for the receiver, from when the connection was open for it to the last byte.
+    pub stall_ns: u64,
     /// Bytes that arrived as sent.
     pub received: u64,
     /// The sender's counts when all was acknowledged.
@@ -85,6 +87,8 @@ struct Running {
     sender: Option<OwnedFd>,
     sent: u64,
     receiver: Option<OwnedFd>,
+    /// When bytes arrived last, or the connection was accepted.
+    arrived: u64,
     record: Record,
 }
 
@@ -204,6 +208,7 @@ impl Engine {
             start_ns: self.now(),
             connected_ns: None,
             end_ns: None,
+            stall_ns: 0,
             received: 0,
             info: TcpInfo::default(),
             congestion: String::new(),
@@ -228,6 +233,7 @@ impl Engine {
                     sender: Some(fd),
                     sent: 0,
                     receiver: None,
+                    arrived: 0,
                     record,
                 };
                 let before = self.running.insert(transfer.id, running);
@@ -301,6 +307,7 @@ impl Engine {
             let running = self.running.get_mut(&id).expect("what is expected runs");
             self.poll.add(&fd, READABLE, token(id, RECEIVER))?;
             running.receiver = Some(fd);
+            running.arrived = sys::now() - self.origin;
         }
     }
 
@@ -392,11 +399,14 @@ impl Engine {
             return Err(format!("byte {place} is not what was sent"));
         }
         record.received += received as u64;
+        let now = sys::now() - self.origin;
+        record.stall_ns = record.stall_ns.max(now - running.arrived);
+        running.arrived = now;
         if record.received > running.bytes {
             return Err(format!("more than {} bytes arrived", running.bytes));
         }
         if record.received == running.bytes {
-            record.end_ns = Some(sys::now() - self.origin);
+            record.end_ns = Some(now);
             sys::shut_writing(fd).map_err(|error| format!("closing: {error}"))?;
         }
         Ok(())

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::io;
 
 /// The first line of the results.
-pub const HEADER: &str = "flow,start_ns,connected_ns,end_ns,bytes,ok,retransmissions,delivered,delivered_ce,congestion";
+pub const HEADER: &str =
+    "flow,start_ns,connected_ns,end_ns,bytes,ok,retransmissions,delivered,delivered_ce,congestion,stall_ns";
 
 /// What a play has shown.
 pub struct Played {
@@ -94,6 +95,7 @@ pub fn play(
             start_ns: flow.start_ns,
             connected_ns: None,
             end_ns: None,
+            stall_ns: 0,
             received: 0,
             info: crate::sys::TcpInfo::default(),
             congestion: String::new(),
@@ -113,7 +115,7 @@ pub fn csv(records: &[Record]) -> String {
     for record in records {
         writeln!(
             text,
-            "{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{}",
             record.id,
             record.start_ns,
             time(record.connected_ns),
@@ -124,6 +126,7 @@ pub fn csv(records: &[Record]) -> String {
             record.info.delivered,
             record.info.delivered_ce,
             record.congestion,
+            record.stall_ns,
         )
         .expect("strings take everything");
     }

@@ -205,6 +205,12 @@ sum() {
     awk -F , -v c="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == c) k = i; next } { s += $k } END { print s + 0 }' "$2"
 }
 
+# stall FILE...: the longest time in which nothing arrived of one of the flows, ms.
+stall() {
+    awk -F , 'FNR == 1 { for (i = 1; i <= NF; i++) if ($i == "stall_ns") k = i; next } $k > most { most = $k }
+        END { print int(most / 1000000) }' "$@"
+}
+
 # play NAME BYTES [FLOWS]: plays and keeps everything that was counted below /out/NAME. Sets marked, received (CE at the
 # receiver), echoed (CE that the senders were told of), flows and retransmissions.
 play() {

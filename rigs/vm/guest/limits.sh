@@ -1,6 +1,6 @@
 # shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
 # What On-Ramp is not made for, each to end as traffic without it, and with a clear word: no privilege, two at once, rules of
-# others, a host that forwards, more destinations than there is room for.
+# others, a host that forwards, clocks that are set, devices that go, more destinations than there is room for.
 
 . /rig/onrampctl.sh
 
@@ -93,6 +93,77 @@ ctl 0 unload
 check "and are there after it" [ "$(theirs)" -ge 2 ]
 in_namespace incast-0 tc qdisc del dev port clsact
 in_namespace incast-0 nft delete table ip theirs
+loads 0
+enables 0
+
+# A route whose connections would take a hold for a loss.
+ip -n incast-0 route add 10.20.0.0/16 via 10.9.0.1 rto_min 20ms
+check "a route with a short least timeout is refused" refused 2 'rto_min: found 20 ms, allowed is twice max_hold' \
+    0 enable 10.20.0.0/16 --peer 10.20.0.1:7
+ip -n incast-0 route del 10.20.0.0/16
+
+# The clock of the peer is set under way, as sender 0 reads it; no clock is touched.
+# set_clock OCTETS: by so many nanoseconds, from the lowest of eight octets on.
+set_clock() {
+    _map=$(bpftool map show | sed -n 's/^\([0-9]*\): .* name \.data\.skew .*/\1/p' | tail -n 1)
+    # shellcheck disable=SC2086 # one word an octet
+    bpftool map update id "$_map" key hex 00 00 00 00 value hex $1 00 00 00 00 00 00 00 00
+}
+ctl 0 rollback
+ctl 0 unload
+nsenter --net=/run/netns/incast-0 onrampctl-skew load port --form "$FORM" --set max_hold=50ms >>/out/onrampctl 2>&1
+check "On-Ramp with clocks that can be set" enables 0
+late=$(timeouts)
+plan /out/set.csv 6000000
+traffic /out/set.csv /out/set-flows.csv &
+flood=$!
+sleep 1
+set_clock "00 ca 9a 3b 00 00 00 00"
+sleep 2
+set_clock "00 36 65 c4 ff ff ff ff"
+wait $flood
+check "with the peer's clock set by 1 s, and back by 2 s, under way, all flows end intact" [ "$?$(sum ok /out/set-flows.csv)" = 04 ]
+check "which was noticed" [ "$(of0 zeroed)" -ge 2 ]
+check "and status says so" refused 0 'advice: [0-9]* connections had stamps of their own' 0 status
+set_clock "00 00 00 00 00 00 00 00"
+play set-back 1500000
+intact
+note "longest stall $(stall /out/set-flows.csv) ms, $(($(timeouts) - late)) retransmission timeouts of all senders"
+
+# The same of clocks that were compared: 100 ms less than they said, so that packets seem to arrive before they are sent.
+ctl 0 unload
+nsenter --net=/run/netns/incast-0 onrampctl-skew load port --form "$FORM" --set max_hold=50ms >>/out/onrampctl 2>&1
+enables 0
+new_key
+synchronise &
+daemon=$!
+compares 0 2us
+watchers=$!
+compares r 2us
+watchers="$watchers $!"
+check "delays are counted by clocks that were compared" shows ' ±[4-9][.0-9]* us$' /out/top-compared top
+set_clock "00 1f 0a fa ff ff ff ff"
+check "of which one is wrong, from the least one again" \
+    shows 'advice: 10.9.200.2: stamps contradict' /out/status-compared status
+intact
+# shellcheck disable=SC2086 # process by process
+kill $watchers $daemon
+ctl 0 rollback
+ctl 0 unload
+
+# Devices that get another name, or go.
+ip -n incast-0 link add spare type veth peer name other
+ip -n incast-0 link set spare up
+[ "$FORM" = qdisc ] || in_namespace incast-0 tc qdisc replace dev spare root fq nopacing
+check "attached to a device" ctl 0 load spare --form "$FORM"
+ip -n incast-0 link set spare down
+ip -n incast-0 link set spare name moved
+check "which has another name now" refused 0 'attached to moved' 0 status
+ip -n incast-0 link del moved
+ip -n incast-0 link add spare type veth peer name other
+check "and is gone, whatever is there by that name" refused 0 'advice: spare is gone' 0 status
+check "it is detached from it" ctl 0 unload
+ip -n incast-0 link del spare
 loads 0
 enables 0
 

@@ -78,21 +78,20 @@ note "$(counter packets) packets, $(counter held) held, $(counter reports) repor
 nsenter --net=/run/netns/incast-0 onrampctl top --once >/out/top 2>&1
 note "$(tail -n 1 /out/top)"
 
+# What is held is then more than one packet of the wire, of which any may be the last that is acknowledged.
+reports=$(counter reports) ignored=$(counter ignored) held=$(counter held)
+offloads on
+play offloads 1500000
+offloads off
+intact
+reports=$(($(counter reports) - reports)) ignored=$(($(counter ignored) - ignored)) held=$(($(counter held) - held))
+note "with segmentation offload: $held held, $reports reports, $ignored acknowledgements ignored"
+check "with segmentation offload packets are held, too" [ $held -gt 10 ]
+check "and most acknowledgements are reports" [ $reports -gt $((4 * ignored)) ]
+
 # All of them are of one machine, and so are their clocks: hosts find that these do not differ. A machine that is slow may
 # need several looks.
-(umask 077 && tr -dc a-f0-9 </dev/urandom | head -c 32 >/tmp/key)
-compares() { nsenter "--net=/run/netns/incast-$1" onrampctl watch --clock "$2" --key /tmp/key >>/out/watch 2>&1 & }
-# shows WORDS FILE COMMAND...: while small flows are played, up to ten times, the command's output has these words.
-shows() {
-    _words=$1 _shown=$2 _turns=10
-    shift 2
-    until play compared 100000 && "$@" >"$_shown" 2>&1 && contains "$_shown" "$_words"; do
-        _turns=$((_turns - 1))
-        [ $_turns -gt 0 ] || return 1
-    done
-}
-top() { nsenter --net=/run/netns/incast-0 onrampctl top --once; }
-status() { nsenter --net=/run/netns/incast-0 onrampctl status; }
+new_key
 compares 0 2us
 watchers=$!
 eventually "clocks are not compared while nobody keeps them" contains /out/watch 'clocks: the kernel says that nobody'
@@ -112,6 +111,13 @@ kill $watchers $other $daemon
 
 # One is detached and attached while data is on its way, so many times: a slow machine needs more data for that.
 plan /out/churn.csv 4000000
+still=0
+# stood FILE: what the longest stall is by now.
+stood() {
+    _stall=$(stall "$1")
+    [ "$_stall" -le "$still" ] || still=$_stall
+}
+note "longest stall of a flow: $(stall /out/without/flows.csv) ms without, $(stall /out/with/flows.csv) ms with it"
 turns=0
 rounds=0
 whole=0
@@ -125,10 +131,12 @@ while [ $turns -lt "$TIMES" ] && [ $rounds -lt $((2 + TIMES)) ]; do
         turns=$((turns + 1))
     done
     wait $flood && [ "$(sum ok /out/churn-flows.csv)" = 4 ] && whole=$((whole + 1))
+    stood /out/churn-flows.csv
 done
 check "detached and attached while data is on its way, all flows end intact" [ $whole = $rounds ]
 check "$TIMES times" [ $turns -ge "$TIMES" ]
-note "$turns times, $(($(timeouts) - late)) retransmission timeouts of all senders meanwhile"
+note "$turns times, $(($(timeouts) - late)) retransmission timeouts of all senders meanwhile, longest stall $still ms"
+still=0
 
 # Its commands are killed at any moment: traffic goes on, and what was half done the next command ends or undoes.
 plan /out/killed.csv 4000000
@@ -151,9 +159,10 @@ while [ $kills -lt "$TIMES" ] && [ $rounds -lt $((2 + TIMES)) ]; do
         done
     done
     wait $flood && [ "$(sum ok /out/killed-flows.csv)" = 4 ] && whole=$((whole + 1))
+    stood /out/killed-flows.csv
 done
 check "commands are killed while data is on its way, all flows end intact" [ $whole = $rounds ]
-note "$kills times, $(($(timeouts) - late)) retransmission timeouts of all senders meanwhile"
+note "$kills times, $(($(timeouts) - late)) retransmission timeouts of all senders meanwhile, longest stall $still ms"
 check "$TIMES times" [ $kills -ge "$TIMES" ]
 ctl 0 rollback
 ctl 0 unload

@@ -61,6 +61,20 @@ timeouts() {
     done
     echo $_total
 }
+# Comparing of clocks: a key, who watches HOST with CLOCK, and what is said of it.
+new_key() { (umask 077 && tr -dc a-f0-9 </dev/urandom | head -c 32 >/tmp/key); }
+compares() { nsenter "--net=/run/netns/incast-$1" onrampctl watch --clock "$2" --key /tmp/key >>/out/watch 2>&1 & }
+# shows WORDS FILE COMMAND...: while small flows are played, up to ten times, the command's output has these words.
+shows() {
+    _words=$1 _shown=$2 _turns=10
+    shift 2
+    until play compared 100000 && "$@" >"$_shown" 2>&1 && contains "$_shown" "$_words"; do
+        _turns=$((_turns - 1))
+        [ $_turns -gt 0 ] || return 1
+    done
+}
+top() { nsenter --net=/run/netns/incast-0 onrampctl top --once; }
+status() { nsenter --net=/run/netns/incast-0 onrampctl status; }
 # listens: something at the receiver that a probe can connect to.
 listens() {
     mount -t bpf bpf /sys/fs/bpf

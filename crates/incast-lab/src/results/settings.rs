@@ -346,11 +346,24 @@ fn axis(keys: &[String], points: &[At], best: &At, pairs: &Pairs, terms: &Terms)
 
 /// The settings for a terminal of so many columns; nothing where there are none.
 pub fn text(all: &[Settings], width: usize) -> String {
+    written(all, width, true)
+}
+
+/// The same in few lines where there are several conditions: each scheme at its best alone.
+pub fn brief(all: &[Settings], width: usize) -> String {
+    written(all, width, all.len() < 2)
+}
+
+fn written(all: &[Settings], width: usize, with_values: bool) -> String {
     let mut text = String::new();
     if all.is_empty() {
         return text;
     }
-    text.push_str("settings: each scheme at its best, then the values of each, paired seed by seed\n");
+    text.push_str(if with_values {
+        "settings: each scheme at its best, then the values of each, paired seed by seed\n"
+    } else {
+        "settings: each scheme at its best; the values of each in the report, and with\n  --wide\n"
+    });
     for of in all {
         let at = grid_point(&of.conditions);
         let indent = if at.is_empty() { 2 } else { 4 };
@@ -360,7 +373,7 @@ pub fn text(all: &[Settings], width: usize) -> String {
         for line in of.subjects.iter().filter_map(|subject| subject.at_their_best(6)) {
             paragraph(&mut text, indent, &line, width);
         }
-        for subject in &of.subjects {
+        for subject in of.subjects.iter().filter(|_| with_values) {
             let used: Vec<&OfScheme> = subject.schemes.iter().filter(|scheme| !scheme.is_indifferent()).collect();
             if !used.is_empty() {
                 paragraph(&mut text, indent, &verdict::subject_heading(&subject.class, subject.metric), width);

@@ -64,14 +64,17 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer, extent: Extent) -> Str
     let width = extent.width();
     let mut text = String::new();
     paragraph(&mut text, 0, title, width);
-    text.push_str(&settings::text(&settings::settings(rows, &footer.terms), width));
-    text.push_str(&verdict::text(&verdict::verdicts(rows, &footer.terms), width));
+    let (settings, verdicts) = (settings::settings(rows, &footer.terms), verdict::verdicts(rows, &footer.terms));
     match extent {
         Extent::Fitting(_) => {
+            text.push_str(&settings::brief(&settings, width));
+            text.push_str(&verdict::brief(&verdicts, width));
             let has_best = questions(&mut text, rows, &points, footer, width);
             legend(&mut text, &pooled, has_best, width);
         }
         Extent::Wide => {
+            text.push_str(&settings::text(&settings, width));
+            text.push_str(&verdict::text(&verdicts, width));
             every_number(&mut text, &pooled, &points, footer);
             legend(&mut text, &pooled, false, width);
         }

@@ -390,7 +390,74 @@ pub fn text(all: &[Verdicts], width: usize) -> String {
     text
 }
 
+/// Of more points than these a terminal shows which scheme is best at how many, and not the verdict of each.
+const POINTS: usize = 2;
+
+/// The same in few lines where there are many grid points: for each number which scheme is best where.
+pub fn brief(all: &[Verdicts], width: usize) -> String {
+    let judged: Vec<&Verdicts> = all.iter().filter(|point| !point.verdicts.is_empty()).collect();
+    if judged.len() <= POINTS {
+        return text(all, width);
+    }
+    let mut text = String::new();
+    let heading = format!(
+        "verdict at each of {} grid points, by differences seed by seed; in full in the report, and with --wide",
+        judged.len()
+    );
+    paragraph(&mut text, 0, &heading, width);
+    let mut subjects: Vec<String> = Vec::new();
+    for verdict in judged.iter().flat_map(|point| &point.verdicts) {
+        let subject = subject_heading(&verdict.class, verdict.metric);
+        if !subjects.contains(&subject) {
+            subjects.push(subject);
+        }
+    }
+    for subject in subjects {
+        let of_subject = |verdict: &&Verdict| subject_heading(&verdict.class, verdict.metric) == subject;
+        let here: Vec<(&Map<String, Value>, &Verdict)> = judged
+            .iter()
+            .filter_map(|point| Some((&point.grid, point.verdicts.iter().find(of_subject)?)))
+            .filter(|(_, verdict)| !verdict.best.is_empty())
+            .collect();
+        paragraph(&mut text, 2, &format!("{subject}: {}", best_where(&here)), width);
+    }
+    text
+}
+
+/// `a at 5 points, told from all others at 2; b at load = 0.2`.
+fn best_where(here: &[(&Map<String, Value>, &Verdict)]) -> String {
+    let mut schemes: Vec<&str> = Vec::new();
+    for (_, verdict) in here {
+        if !schemes.contains(&verdict.best.as_str()) {
+            schemes.push(&verdict.best);
+        }
+    }
+    let wins = |scheme: &str| here.iter().filter(move |(_, verdict)| verdict.best == scheme).collect::<Vec<_>>();
+    let mut all: Vec<(&str, Vec<_>)> = schemes.into_iter().map(|scheme| (scheme, wins(scheme))).collect();
+    all.sort_by_key(|(_, wins)| std::cmp::Reverse(wins.len()));
+    let said = all.into_iter().map(|(scheme, wins)| {
+        let alone = wins.iter().filter(|(_, verdict)| verdict.is_alone()).count();
+        let at = match &wins[..] {
+            _ if wins.len() == here.len() => format!("all {}", here.len()),
+            [(grid, _)] => grid_point(grid),
+            several => format!("{} points", several.len()),
+        };
+        match alone {
+            0 => format!("{scheme} at {at}, told from all others at none"),
+            _ if alone == wins.len() => format!("{scheme} at {at}, told from all others"),
+            _ => format!("{scheme} at {at}, told from all others at {alone}"),
+        }
+    });
+    let said: Vec<String> = said.collect();
+    if said.is_empty() { "no scheme has a value in every seed".into() } else { said.join("; ") }
+}
+
 impl Verdict {
+    /// The best differs from each other one.
+    fn is_alone(&self) -> bool {
+        self.as_good.is_empty() && self.close.is_empty() && self.open.is_empty()
+    }
+
     /// All that is said, with at most so many names of each kind.
     pub fn sentence(&self, most: usize) -> String {
         let best = (!self.best.is_empty()).then(|| self.best.clone());
@@ -454,6 +521,28 @@ mod tests {
     fn about_parts(schemes: &[(&str, &[f64])], indifferent: Indifference) -> Vec<Verdicts> {
         let columns = vec![parse_column("fct_us.p99").expect("a column")];
         verdicts(&rows(schemes), &Terms { columns, indifferent, ..Terms::default() })
+    }
+
+    #[test]
+    fn of_many_points_it_is_said_who_is_best_where() {
+        let point = |load: f64, a: [f64; 3]| {
+            let of = move |scheme: &'static str, values: [f64; 3]| {
+                values.into_iter().zip(1..).map(move |(value, seed)| row(scheme, load, Some(seed), value))
+            };
+            of("a", a).chain(of("b", [100.0, 201.0, 400.0])).collect::<Vec<_>>()
+        };
+        let columns = vec![parse_column("fct_us.p99").expect("a column")];
+        let terms = Terms { columns, ..Terms::default() };
+        // Far better, better within the noise, and worse.
+        let [two, three] = [2, 3].map(|points| {
+            let all =
+                [point(0.2, [50.0, 100.0, 200.0]), point(0.4, [60.0, 190.0, 395.0]), point(0.6, [200.0, 402.0, 801.0])];
+            verdicts(&all[..points].concat(), &terms)
+        });
+        assert_eq!(brief(&two, 80), text(&two, 80));
+        let expected = "verdict at each of 3 grid points, by differences seed by seed; in full in the\n  report, and with --wide\n  \
+                        FCT p99: a at 2 points, told from all others at 1; b at load = 0.6, told\n    from all others\n";
+        assert_eq!(brief(&three, 80), expected);
     }
 
     #[test]

@@ -39,6 +39,7 @@ const RTM_F_CLONED: u32 = 0x200;
 const RTPROT_RA: u8 = 9;
 const RTAX_LOCK: u16 = 1;
 const RTAX_MTU: u16 = 2;
+const RTAX_RTO_MIN: u16 = 13;
 /// Attributes of an acknowledgement: the kernel's words for what it refuses.
 const NLMSGERR_ATTR_MSG: u16 = 1;
 const NLM_F_ACK_TLVS: u16 = 0x200;
@@ -256,6 +257,13 @@ impl Route {
     /// The MTU of the path, of a copy that the kernel keeps for what it has learned.
     pub fn learned_mtu(&self) -> Option<u32> {
         number(self.metrics().get(RTAX_MTU)?)
+    }
+
+    /// The least retransmission timeout of its connections, ms; `None` if it is the host's.
+    pub fn least_timeout(&self) -> Option<u32> {
+        let metrics = self.metrics();
+        // TCP takes one that sockets may not choose, as `ip route` sets it.
+        metrics.is_locked(RTAX_RTO_MIN).then(|| number(metrics.get(RTAX_RTO_MIN)?)).flatten()
     }
 
     /// Whether the host that such a copy is about lies in this route.

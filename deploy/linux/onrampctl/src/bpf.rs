@@ -21,6 +21,7 @@ use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder,
     btf::{Btf, types},
     libbpf_sys,
+    query::LinkTypeInfo,
 };
 use std::{
     ffi::CString,
@@ -139,13 +140,17 @@ impl Loaded {
         if self.folder.join("qdisc").exists() { Form::Qdisc } else { Form::Edt }
     }
 
-    /// Devices that programs are attached to.
-    pub fn devices(&self) -> Vec<String> {
-        let names = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let names = names.filter_map(|pin| Some(pin.file_name().to_str()?.strip_prefix("ingress-")?.to_owned()));
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        names
+    /// Devices that programs were attached to, by the names that they have now.
+    pub fn devices(&self) -> Vec<Device> {
+        let pins = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut devices: Vec<Device> = pins
+            .filter_map(|pin| {
+                let name = pin.file_name().to_str()?.strip_prefix("ingress-")?.to_owned();
+                Some(Device::at(attached_to(&pin.path()).unwrap_or(Device::GONE), name))
+            })
+            .collect();
+        devices.sort_by(|one, other| one.name.cmp(&other.name));
+        devices
     }
 
     /// Detaches the programs of one side.
@@ -341,8 +346,16 @@ fn attach(object: &Object, program: &str, kind: u32, device: &Device, pin: &std:
     Ok(())
 }
 
+/// The number of the device that a pinned link is attached to; 0 once that is gone.
+fn attached_to(pin: &std::path::Path) -> Option<u32> {
+    match Link::open(pin).ok()?.info().ok()?.info {
+        LinkTypeInfo::Tcx(link) => Some(link.ifindex),
+        _ => None,
+    }
+}
+
 /// Devices that a load which did not end was attached to.
-pub fn leftover() -> Outcome<Vec<String>> {
+pub fn leftover() -> Outcome<Vec<Device>> {
     Ok(Loaded { folder: folder()? }.devices())
 }
 

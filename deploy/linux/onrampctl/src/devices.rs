@@ -5,7 +5,7 @@ use hostctl::{
     journal::namespace,
     netlink::{self, attributes, number},
 };
-use rustix::net::netdevice::name_to_index;
+use rustix::net::netdevice::{index_to_name, name_to_index};
 use std::os::{fd::AsRawFd as _, unix::net::UnixDatagram};
 
 /// `struct tcmsg`: family, device, handle, parent, information.
@@ -54,7 +54,7 @@ pub enum Form {
 pub struct Device {
     /// Its name.
     pub name: String,
-    /// Its number.
+    /// Its number; [`Device::GONE`] if there is none any more.
     pub index: u32,
 }
 
@@ -71,6 +71,17 @@ struct Discipline {
 }
 
 impl Device {
+    /// The number of no device.
+    pub const GONE: u32 = 0;
+
+    /// Of this number, which was called `name` once.
+    pub fn at(index: u32, name: String) -> Self {
+        match UnixDatagram::unbound().ok().and_then(|socket| index_to_name(socket, index).ok()) {
+            Some(name) => Self { name, index },
+            None => Self { name, index: Self::GONE },
+        }
+    }
+
     /// Of this name, in this network namespace.
     pub fn find(name: &str) -> Outcome<Self> {
         let socket = UnixDatagram::unbound().during("cannot ask for a device")?;
@@ -128,7 +139,7 @@ impl Device {
     /// Removes it, whereupon the kernel makes its default one.
     pub fn give_back(&self) -> Outcome {
         let own = qdisc()?;
-        if self.disciplines()?.iter().any(|one| one.is_root && one.kind == own) {
+        if self.index != Self::GONE && self.disciplines()?.iter().any(|one| one.is_root && one.kind == own) {
             netlink::tell(RTM_DELQDISC, 0, &self.root())
                 .during(format!("cannot remove the queueing discipline of {}", self.name))?;
         }
@@ -155,8 +166,13 @@ impl Device {
 
     /// What keeps packets here no longer than it should; `None` if all queues have what the form needs.
     pub fn lacking(&self, form: Form) -> Outcome<Option<String>> {
-        let all = self.disciplines()?;
         let name = &self.name;
+        if self.index == Self::GONE {
+            return Ok(Some(format!(
+                "{name} is gone, and with it what was attached, even if there is a new one of this name: onrampctl unload, onrampctl load"
+            )));
+        }
+        let all = self.disciplines()?;
         if form == Form::Qdisc {
             let found = all.iter().find(|one| one.is_root).map_or("nothing", |root| root.kind.as_str());
             let lost = (found != qdisc()?).then(|| {

@@ -13,17 +13,19 @@ use hostctl::{
     enable::Request,
     failure::{Failure, Outcome},
     journal::Watch,
-    lock, netlink, rollback, say, view,
+    lock,
+    netlink::{self, Routes},
+    rollback, say, view,
 };
 
-/// What packets are held for, by the routes as they were typed.
+/// Routes as they were typed.
+fn typed(routes: &[String]) -> Outcome<Vec<netlink::Prefix>> {
+    Ok(routes.iter().map(|text| netlink::Prefix::parse(text)).collect::<Outcome<Vec<_>>>()?.concat())
+}
+
+/// What packets are held for.
 fn prefixes(routes: &[String]) -> Outcome<Vec<Prefix>> {
-    let mut prefixes = Vec::new();
-    for text in routes {
-        let typed = netlink::Prefix::parse(text)?;
-        prefixes.extend(typed.iter().map(|prefix| Prefix::new(prefix.address(), prefix.length())));
-    }
-    Ok(prefixes)
+    Ok(typed(routes)?.iter().map(|prefix| Prefix::new(prefix.address(), prefix.length())).collect())
 }
 
 /// Whether there is a peer behind each route: what another one does says nothing.
@@ -36,6 +38,22 @@ fn covered(arguments: &arguments::Enable) -> Outcome {
         };
         if !arguments.stamps_only && !arguments.peer.iter().any(is_behind) {
             return Err(Failure::input(format!("--peer: found none behind {text}, allowed is one of each route")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses routes whose connections would take a hold for a loss.
+fn patient(typed: &[netlink::Prefix], loaded: &Loaded) -> Outcome {
+    let max_hold = loaded.config()?.max_hold;
+    let all = Routes::open()?.all()?;
+    for route in all.iter().filter(|route| route.is_unicast() && typed.iter().any(|prefix| route.leads_to(prefix))) {
+        if let Some(least) = route.least_timeout().filter(|ms| u64::from(*ms) * 1_000_000 < 2 * u64::from(max_hold)) {
+            return Err(Failure::input(format!(
+                "{}: rto_min: found {least} ms, allowed is twice max_hold ({} us) or more; onrampctl load --set max_hold=TIME",
+                route.describe(),
+                max_hold / 1_000
+            )));
         }
     }
     Ok(())
@@ -59,6 +77,7 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
         }
     }
     let _lock = lock::hold::<OnRamp>()?;
+    loaded.as_ref().map_or(Ok(()), |loaded| patient(&typed(&arguments.routes)?, loaded))?;
     let given_back = rollback::give_back_due::<OnRamp>();
     let finally = || match (&loaded, Loaded::open()?) {
         (Some(loaded), _) => loaded.hold(&prefixes),
@@ -74,7 +93,8 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
     match &loaded {
         None => say!("nothing is held from here; connections that are open keep their stamps"),
         Some(loaded) => {
-            say!("packets are held on {}; connections that are open keep their stamps", loaded.devices().join(", "))
+            let names: Vec<String> = loaded.devices().into_iter().map(|device| device.name).collect();
+            say!("packets are held on {}; connections that are open keep their stamps", names.join(", "));
         }
     }
     done.warnings.into_iter().chain(status::stamps()).for_each(|line| complain!("{line}"));
@@ -96,8 +116,7 @@ pub fn disable(arguments: &arguments::Disable) -> Outcome {
     if let (Some(loaded), true) = (&loaded, held) {
         loaded.release(&prefixes)?;
     }
-    let typed: Vec<netlink::Prefix> =
-        arguments.routes.iter().map(|text| netlink::Prefix::parse(text)).collect::<Outcome<Vec<_>>>()?.concat();
+    let typed = typed(&arguments.routes)?;
     let mut report = rollback::some::<OnRamp>(|route| typed.iter().any(|prefix| route.leads_to(prefix)))?;
     if held {
         report.said.push(format!("{}: nothing is held", arguments.routes.join(", ")));

@@ -101,7 +101,7 @@ pub fn unload() -> Outcome {
     let _lock = lock::hold::<OnRamp>()?;
     let given_back = rollback::give_back_due::<OnRamp>();
     if Loaded::open()?.is_none() && bpf::folder()?.exists() {
-        bpf::leftover()?.iter().filter_map(|name| Device::find(name).ok()).try_for_each(|device| device.give_back())?;
+        bpf::leftover()?.iter().try_for_each(Device::give_back)?;
         bpf::remove()?;
         say!("removed what a load that did not end had left");
         return Ok(());
@@ -110,8 +110,7 @@ pub fn unload() -> Outcome {
     loaded.drain()?;
     loaded.detach("egress").during("cannot detach")?;
     if loaded.form() == Form::Qdisc {
-        // A device that is gone has taken it along.
-        loaded.devices().iter().filter_map(|name| Device::find(name).ok()).try_for_each(|device| device.give_back())?;
+        loaded.devices().iter().try_for_each(Device::give_back)?;
     }
     bpf::remove()?;
     given_back.iter().for_each(|line| say!("{line}"));

@@ -4,7 +4,6 @@ use crate::{
     arguments,
     bpf::{self, Loaded},
     configuration,
-    devices::Device,
     layout::{Address, Counters, Path},
     stamps::OnRamp,
 };
@@ -62,13 +61,13 @@ pub fn gather() -> Outcome<Status> {
     };
     if let Some(loaded) = loaded {
         let devices = loaded.devices();
-        for name in &devices {
-            match Device::find(name).and_then(|device| device.lacking(loaded.form())) {
+        for device in &devices {
+            match device.lacking(loaded.form()) {
                 Ok(lacking) => status.advice.extend(lacking),
                 Err(failure) => status.advice.push(failure.to_string()),
             }
         }
-        status.devices = Some(devices);
+        status.devices = Some(devices.into_iter().map(|device| device.name).collect());
         status.form = clap::ValueEnum::to_possible_value(&loaded.form()).map(|form| form.get_name().to_owned());
         status.config = configuration::describe(&loaded.config()?).into_iter().collect();
         status.holds = loaded.prefixes()?.iter().map(|prefix| prefix.describe()).collect();
@@ -122,7 +121,7 @@ fn advice(counters: &Counters) -> Vec<String> {
     if of("zeroed") > 0 {
         advice.push(format!(
             "{} connections had stamps of their own, and took their first packet for one without a queue: \
-             net.ipv4.tcp_timestamps = 2 at the receivers",
+             net.ipv4.tcp_timestamps = 2 at the receivers; where it is, a clock was set",
             of("zeroed")
         ));
     }

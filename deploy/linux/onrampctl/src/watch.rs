@@ -4,7 +4,6 @@ use crate::{
     arguments::Following,
     bpf::Loaded,
     clocks::{self, Clocks},
-    devices::Device,
     exchange::Exchange,
     message::Key,
     stamps::OnRamp,
@@ -47,8 +46,8 @@ fn look(clocks: &mut Clocks) -> Outcome<Option<String>> {
     };
     clocks::follow(&loaded, clocks, PAUSE)?;
     let mut lacking = None;
-    for name in loaded.devices() {
-        lacking = lacking.or(Device::find(&name).and_then(|device| device.lacking(loaded.form()))?);
+    for device in loaded.devices() {
+        lacking = lacking.or(device.lacking(loaded.form())?);
     }
     Ok(lacking)
 }
