@@ -190,6 +190,69 @@ struct onramp_stamps {
 	onramp_u32 echo;
 };
 
+/* Packets of one stamp of which it is known when they left. */
+#define ONRAMP_SPANS 16u
+/* No packet is longer (octets). */
+#define ONRAMP_PACKET_MAX (1u << 20)
+
+/**
+ * struct onramp_span - a packet that left
+ * @first: its first sequence number
+ * @end: that behind it
+ * @at: when it left (us)
+ */
+struct onramp_span {
+	onramp_u32 first;
+	onramp_u32 end;
+	onramp_u32 at;
+};
+
+/**
+ * struct onramp_left - packets with the same stamp, in the order in which they left
+ * @count: how many; the last %ONRAMP_SPANS are kept
+ * @spans: those
+ */
+struct onramp_left {
+	onramp_u32 count;
+	struct onramp_span spans[ONRAMP_SPANS];
+};
+
+/* One more has left. */
+static inline void onramp_left_add(struct onramp_left *l,
+				   const struct onramp_span *span)
+{
+	l->spans[l->count % ONRAMP_SPANS] = *span;
+	l->count++;
+}
+
+/**
+ * onramp_left_find() - when the packet left in which an acknowledgement ends
+ * @l: packets with the stamp that it echoes
+ * @acknowledged: what it acknowledges
+ * @at: set to that time (us)
+ *
+ * Another processor may be adding one: a span that is half old and half new is
+ * mostly none that a packet can have.
+ *
+ * Return: 0 if that packet is not among them.
+ */
+static inline int onramp_left_find(const struct onramp_left *l,
+				   onramp_u32 acknowledged, onramp_u32 *at)
+{
+	onramp_u32 i;
+
+	for (i = 0; i < ONRAMP_SPANS && i < l->count; i++) {
+		struct onramp_span span = l->spans[i];
+
+		if (span.end - span.first <= ONRAMP_PACKET_MAX &&
+		    acknowledged - span.first - 1 < span.end - span.first) {
+			*at = span.at;
+			return 1;
+		}
+	}
+	return 0;
+}
+
 /* What has become of an acknowledgement. */
 enum onramp_reported {
 	/* Its delay was reported. */

@@ -32,7 +32,8 @@ FABRIC = {
     "scheme": [{"law": law} for law in ("dctcp", "swift", "timely", "cubic", "marimo")],
     "measure": {
         "ports": {"every": "5us", "which": ["leaf*->*", "spine*->*"]},
-        "sizes": [{"name": "short", "upto": "100KB"}, {"name": "large", "over": "1MB"}],
+        "sizes": [{"name": "short", "upto": "100KB"}, {"name": "large", "over": "1MB"},
+                  {"name": "huge", "class": "web", "over": "5MB"}],
     },
 }
 # Four flows join one link one after the other.
@@ -80,9 +81,10 @@ def forty(tmp_path_factory):
 def test_flows_of_some_sizes_are_drawn_by_the_name_of_their_row(five):
     from incast.plot import _data
 
-    web, short = (_data.flows(five, name, None) for name in ("web", "web short"))
-    assert 0 < len(short.size) == (web.size <= 100_000).sum() < len(web.size)
-    assert _data.flows(five, "large", None).size.min() > 1e6
+    counted = {row["class"]: row["flows"] for row in five.rows if row["seed"] == "all" and row["scheme"] == "dctcp"}
+    for name in ("web", "web short", "incast short", "large", "huge"):
+        data = _data.flows(five, name, None)
+        assert data.scheme.are("dctcp").sum() == counted[name] > 0, name
     fits(plot.fct_cdf(five, class_="web short", complement=True))
     with pytest.raises(ValueError, match="allowed are all, web, incast, .*web short"):
         plot.fct_cdf(five, class_="tiny")

@@ -32,11 +32,10 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
             })
         })
         .collect();
-    let sizes: Vec<SizeRange> = first
-        .scenario
-        .get("measure")
-        .and_then(|measure| serde_json::from_value(measure.get("sizes")?.clone()).ok())
-        .unwrap_or_default();
+    let sizes = first.scenario.get("measure").and_then(|measure| measure.get("sizes"));
+    let sizes: Vec<SizeRange> = sizes
+        .map_or_else(|| Ok(Vec::new()), |sizes| serde_json::from_value(sizes.clone()))
+        .map_err(|why| refused(&why))?;
     let sizes: Vec<Value> = sizes
         .iter()
         .map(|range| {

@@ -25,7 +25,12 @@ pub fn check(arguments: &arguments::Check) -> End {
         output::data(&format!("{:#}\n", Value::Array(all)));
     } else {
         for (_, plan) in &plans {
-            output::data(&output::toml(&describe(plan, arguments.brief), output::known_width().unwrap_or(usize::MAX)));
+            let comments = describe(plan, arguments.brief);
+            output::data(&output::comments(&comments, output::known_width().unwrap_or(usize::MAX)));
+            if !arguments.brief {
+                let effective = plan.scenario.effective_toml();
+                output::data(&format!("\n# effective values\n{}\n\n", effective.trim_end()));
+            }
         }
     }
     let is_fine = |plan: &Plan| plan.scenario.warnings.is_empty() && !plan.runs.iter().any(Run::is_too_short);
@@ -47,7 +52,7 @@ fn as_json(plan: &Plan) -> Value {
     all
 }
 
-/// What there is to say, the conclusion first; all of it is TOML.
+/// What there is to say, the conclusion first, in comments of TOML.
 fn describe(plan: &Plan, is_brief: bool) -> String {
     let mut text = String::new();
     let (hops, cpu_s) = plan.expected_cost();
@@ -112,14 +117,12 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
     };
     let _ = writeln!(text, "\n# {} runs{more}", plan.runs.len());
     for runs in plan.runs.chunk_by(|a, b| a.grid == b.grid && cost(a) == cost(b)) {
-        let name = match runs {
-            [run] => run.folder.clone(),
-            [first, .., last] => format!("{} to {}, {} runs, each", first.folder, last.folder, runs.len()),
-            [] => continue,
+        let (first, last) = (&runs[0], &runs[runs.len() - 1]);
+        let _ = match runs.len() {
+            1 => writeln!(text, "#   {}: {}", first.folder, cost(first)),
+            count => writeln!(text, "#   {} to {} ({count} runs): each {}", first.folder, last.folder, cost(first)),
         };
-        let _ = writeln!(text, "#   {name}: {}", cost(&runs[0]));
     }
-    let _ = writeln!(text, "\n# effective values\n{}\n", plan.scenario.effective_toml().trim_end());
     text
 }
 

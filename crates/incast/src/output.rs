@@ -29,7 +29,7 @@ pub fn width() -> usize {
     known_width().unwrap_or(100)
 }
 
-/// The same; `None` for a file or a pipe, in which a long line is found as a whole.
+/// The same; `None` for a file or a pipe where `COLUMNS` says nothing: there a long line is found as a whole.
 pub fn known_width() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
     let seen = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
@@ -46,10 +46,12 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Prints a message, on a terminal in lines that fit it. A failure is ignored.
+/// Prints a message. On a terminal a long sentence is broken; code, and what may be copied from it, is not. A failure is ignored.
 pub fn message(text: &str) {
+    let is_sentence = ["error: ", "warning: ", "note: "].iter().any(|kind| text.starts_with(kind))
+        && !["`", "^", "incast "].iter().any(|code| text.contains(code));
     let seen = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0).max(LEAST));
-    let text = seen.map_or_else(|| text.to_owned(), |width| hanging(text, "  ", width));
+    let text = seen.filter(|_| is_sentence).map_or_else(|| text.to_owned(), |width| hanging(text, "  ", width));
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
@@ -69,8 +71,8 @@ fn hanging(text: &str, indent: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// TOML of which the comments fit so many columns.
-pub fn toml(text: &str, width: usize) -> String {
+/// Lines of comments (`#   …`) that fit so many columns.
+pub fn comments(text: &str, width: usize) -> String {
     let lines = text.lines().map(|line| {
         let Some(comment) = line.strip_prefix('#').filter(|_| line.chars().count() > width) else {
             return line.to_owned();
@@ -116,9 +118,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_are_broken_and_values_are_not() {
-        let text = "#   a: one two three four five six\nname = \"one two three four five six seven\"\n\n# x\n";
-        let wanted = "#   a: one two three\n#     four five six\nname = \"one two three four five six seven\"\n\n# x\n";
-        assert_eq!(toml(text, 22), wanted);
+    fn long_comments_are_broken() {
+        let text = "#   a: one two three four five six\n\n# x\n";
+        assert_eq!(comments(text, 22), "#   a: one two three\n#     four five six\n\n# x\n");
+        assert_eq!(comments(text, usize::MAX), text);
     }
 }

@@ -53,9 +53,6 @@ struct {
 	MAP_TYPE(value, struct zeroes);
 } fresh SEC(".maps");
 
-/* Packets of one stamp of which it is known when they left. */
-#define SPANS 16
-
 /**
  * struct departure - packets that were held by the queueing discipline
  * @address: where they went
@@ -69,31 +66,19 @@ struct departure {
 	u16 own, other;
 };
 
-/**
- * struct left - when they left
- * @count: packets, of which the last %SPANS are there
- * @spans: of each its first sequence number, that behind it, and when it left
- *	(us, without what its connection adds)
- */
-struct left {
-	u32 count;
-	struct span {
-		u32 first, end, at;
-	} spans[SPANS];
-};
-
 /*
- * Their stamp says when TCP sent them, and the queueing discipline cannot write it
- * anew. Packets of one burst have the same stamp and leave one after another: an
- * acknowledgement is of the one in which it ends, and with segmentation offload
- * that is not always where the packet ends. Of others of that stamp nothing is
- * known.
+ * When they left. Their stamp says when TCP sent them, and the queueing
+ * discipline cannot write it anew. Packets of one burst have the same stamp and
+ * leave one after another: an acknowledgement is of the one in which it ends, and
+ * with segmentation offload that is not always where the packet ends. Of others
+ * of that stamp nothing is known. There is room for twice as many stamps as
+ * addresses; of one that had to make room the hold counts as the network's delay.
  */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_LRU_HASH);
 	MAP_NUMBER(max_entries, 32768);
 	MAP_TYPE(key, struct departure);
-	MAP_TYPE(value, struct left);
+	MAP_TYPE(value, struct onramp_left);
 } departures SEC(".maps");
 
 struct {

@@ -198,30 +198,19 @@ NOINLINE int tell(const struct bpf_onramp_address *address,
 }
 
 /*
- * When the packet left, if it was held by the queueing discipline. 0 if that is
- * not known.
+ * When the packet left, if the queueing discipline held it. 0 if it held others
+ * of this stamp, so that nothing is known of this one.
  */
 static ALWAYS_INLINE int departed(const struct packet *p, struct onramp_stamps *s)
 {
-	u32 acknowledged = __builtin_bswap32(p->tcp.acknowledged);
 	struct departure d = { .address = p->source,
 			       .stamp = p->tcp.echo,
 			       .own = p->tcp.destination,
 			       .other = p->tcp.source };
-	const struct left *left = bpf_map_lookup_elem(&departures, &d);
-	const struct span *span;
-	u32 i;
+	const struct onramp_left *left = bpf_map_lookup_elem(&departures, &d);
 
-	if (!left)
-		return 1;
-	for (i = 0; i < SPANS && i < left->count; i++) {
-		span = &left->spans[i];
-		if (acknowledged - span->first - 1 < span->end - span->first) {
-			s->echo = span->at;
-			return 1;
-		}
-	}
-	return 0;
+	return !left || onramp_left_find(left, __builtin_bswap32(p->tcp.acknowledged),
+					 &s->echo);
 }
 
 SEC("tcx/ingress") int report(struct __sk_buff *skb)

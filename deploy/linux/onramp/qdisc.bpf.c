@@ -262,31 +262,28 @@ NOINLINE u64 ask(const struct bpf_onramp_address *address, u64 now, u64 queued,
 	return when;
 }
 
-static const struct left nothing;
+static const struct onramp_left nothing;
 
-/* That a packet which was held leaves, for who reads its acknowledgement. */
-static ALWAYS_INLINE void depart(const struct bpf_onramp_address *to,
-				 const struct waiting_packet *p, u64 now)
+/* A packet that was held leaves: for who reads its acknowledgement. */
+static ALWAYS_INLINE void note_departure(const struct bpf_onramp_address *to,
+					 const struct waiting_packet *p, u64 now)
 {
 	struct departure departure = { .address = *to,
 				       .stamp = p->stamp,
 				       .own = p->own,
 				       .other = p->other };
-	struct left *left = bpf_map_lookup_elem(&departures, &departure);
-	struct span *span;
+	struct onramp_left *left = bpf_map_lookup_elem(&departures, &departure);
+	struct onramp_span span = { .first = p->first,
+				    .end = p->end,
+				    .at = (u32)(now / ONRAMP_MICROSECOND) };
 
 	COUNT(held);
 	if (!left) {
 		bpf_map_update_elem(&departures, &departure, &nothing, BPF_NOEXIST);
 		left = bpf_map_lookup_elem(&departures, &departure);
-		if (!left)
-			return;
 	}
-	span = &left->spans[left->count % SPANS];
-	span->first = p->first;
-	span->end = p->end;
-	span->at = (u32)(now / ONRAMP_MICROSECOND);
-	left->count++;
+	if (left)
+		onramp_left_add(left, &span);
 }
 
 /* Takes the first packet of a queue. */
@@ -307,7 +304,7 @@ static ALWAYS_INLINE struct sk_buff *take(struct queue *queue,
 		return 0;
 	p = CONTAINER(node, struct waiting_packet, node);
 	if (held)
-		depart(to, p, now);
+		note_departure(to, p, now);
 	skb = bpf_kptr_xchg(&p->skb, skb);
 	DROP(p);
 	return skb;

@@ -356,8 +356,45 @@ static void forged(void)
 	}
 }
 
+/* An acknowledgement is of the packet in which it ends, wherever in it. */
+static void departures(void)
+{
+	struct onramp_left left = { .count = 0 };
+	struct onramp_span span;
+	onramp_u32 at = 0, i, first = 0u - 3000u;
+
+	CHECK(!onramp_left_find(&left, 1, &at));
+	/* Twenty packets of 1,000 octets, of which the fourth begins at 0; a FIN. */
+	for (i = 0; i < 20; i++) {
+		span = (struct onramp_span){ first + 1000 * i, first + 1000 * (i + 1), 100 + i };
+		onramp_left_add(&left, &span);
+	}
+	span = (struct onramp_span){ span.end, span.end + 1, 200 };
+	onramp_left_add(&left, &span);
+	/* The last sixteen are kept. */
+	CHECK(!onramp_left_find(&left, first + 5000, &at));
+	CHECK(onramp_left_find(&left, first + 5001, &at) && at == 105);
+	CHECK(onramp_left_find(&left, first + 6000, &at) && at == 105);
+	CHECK(onramp_left_find(&left, first + 6001, &at) && at == 106);
+	CHECK(onramp_left_find(&left, span.end, &at) && at == 200);
+	CHECK(!onramp_left_find(&left, span.end + 1, &at));
+	left.count = 0;
+	for (i = 0; i < 5; i++) {
+		span = (struct onramp_span){ first + 1000 * i, first + 1000 * (i + 1), 100 + i };
+		onramp_left_add(&left, &span);
+	}
+	/* Over the end of sequence numbers. */
+	CHECK(!onramp_left_find(&left, first, &at));
+	CHECK(onramp_left_find(&left, 0, &at) && at == 102);
+	CHECK(onramp_left_find(&left, 1, &at) && at == 103);
+	/* Half of one packet and half of another. */
+	left.spans[0].first = first + 9000;
+	CHECK(!onramp_left_find(&left, first + 500, &at));
+}
+
 int main(void)
 {
+	departures();
 	by_hand();
 	clocks();
 	differences();

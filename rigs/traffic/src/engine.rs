@@ -58,7 +58,8 @@ pub struct Record {
     pub connected_ns: Option<u64>,
     /// When the receiver had the last byte.
     pub end_ns: Option<u64>,
-    /// The longest time without a byte for the receiver, from when the connection was open for it to the last byte.
+    /// The longest time without a byte for the receiver, from when the connection was open for it to the last byte, or to the
+    /// failure.
     pub stall_ns: u64,
     /// Bytes that arrived as sent.
     pub received: u64,
@@ -288,6 +289,9 @@ impl Engine {
             // What the kernel still knows helps to see why.
             running.record.info = sys::tcp_info(sender).unwrap_or_default();
             running.record.congestion = sys::congestion(sender).unwrap_or_default();
+        }
+        if running.record.end_ns.is_none() && running.receiver.is_some() {
+            running.record.stall_ns = running.record.stall_ns.max(self.now() - running.arrived);
         }
         running.record.failure = failure;
         self.finished.push(running.record);

@@ -359,11 +359,12 @@ fn written(all: &[Settings], width: usize, with_values: bool) -> String {
     if all.is_empty() {
         return text;
     }
-    text.push_str(if with_values {
-        "settings: each scheme at its best, then the values of each, paired seed by seed\n"
+    let heading = if with_values {
+        "settings: each scheme at its best, then its values, paired seed by seed"
     } else {
-        "settings: each scheme at its best; the values of each in the report, and with\n  --wide\n"
-    });
+        "settings: each scheme at its best; the values of each in the report, and with --wide"
+    };
+    paragraph(&mut text, 0, heading, width);
     for of in all {
         let at = grid_point(&of.conditions);
         let indent = if at.is_empty() { 2 } else { 4 };

@@ -113,17 +113,26 @@ impl Apart {
     /// `+12% [8.1%, 16%]`, or from ten times on `×12 [9.1, 16]`.
     pub fn text(&self) -> String {
         let Interval(low, high) = self.interval;
-        if !self.is_relative {
-            let sign = if self.difference > 0.0 { "+" } else { "" };
-            return format!("{sign}{} [{}, {}]", number(self.difference), number(low), number(high));
-        }
-        if self.difference >= 9.0 {
-            let times = |part: f64| two_digits(part + 1.0);
-            return format!("×{} [{}, {}]", times(self.difference), times(low), times(high));
-        }
-        let percent = |part: f64| format!("{}%", two_digits(part * 100.0));
+        let bound = |of: f64| match () {
+            () if !self.is_relative => number(of),
+            () if self.is_multiple() => two_digits(of + 1.0),
+            () => format!("{}%", two_digits(of * 100.0)),
+        };
+        format!("{} [{}, {}]", self.size(), bound(low), bound(high))
+    }
+
+    /// The same without the interval.
+    fn size(&self) -> String {
         let sign = if self.difference > 0.0 { "+" } else { "" };
-        format!("{sign}{} [{}, {}]", percent(self.difference), percent(low), percent(high))
+        match () {
+            () if !self.is_relative => format!("{sign}{}", number(self.difference)),
+            () if self.is_multiple() => format!("×{}", two_digits(self.difference + 1.0)),
+            () => format!("{sign}{}%", two_digits(self.difference * 100.0)),
+        }
+    }
+
+    fn is_multiple(&self) -> bool {
+        self.difference >= 9.0
     }
 }
 
@@ -390,10 +399,10 @@ pub fn text(all: &[Verdicts], width: usize) -> String {
     text
 }
 
-/// Of more points than these a terminal shows which scheme is best at how many, and not the verdict of each.
+/// Of more points than these the table's text has a line for each number, and not the verdict of each.
 const POINTS: usize = 2;
 
-/// The same in few lines where there are many grid points: for each number which scheme is best where.
+/// The same in few lines where there are many grid points: for each number which scheme is best at how many.
 pub fn brief(all: &[Verdicts], width: usize) -> String {
     let judged: Vec<&Verdicts> = all.iter().filter(|point| !point.verdicts.is_empty()).collect();
     if judged.len() <= POINTS {
@@ -405,6 +414,10 @@ pub fn brief(all: &[Verdicts], width: usize) -> String {
         judged.len()
     );
     paragraph(&mut text, 0, &heading, width);
+    let few = all.iter().filter(|point| point.seeds < LEAST_SEEDS).count();
+    if few > 0 {
+        paragraph(&mut text, 2, &format!("too few seeds at {few} more"), width);
+    }
     let mut subjects: Vec<String> = Vec::new();
     for verdict in judged.iter().flat_map(|point| &point.verdicts) {
         let subject = subject_heading(&verdict.class, verdict.metric);
@@ -414,28 +427,26 @@ pub fn brief(all: &[Verdicts], width: usize) -> String {
     }
     for subject in subjects {
         let of_subject = |verdict: &&Verdict| subject_heading(&verdict.class, verdict.metric) == subject;
-        let here: Vec<(&Map<String, Value>, &Verdict)> = judged
-            .iter()
-            .filter_map(|point| Some((&point.grid, point.verdicts.iter().find(of_subject)?)))
-            .filter(|(_, verdict)| !verdict.best.is_empty())
-            .collect();
-        paragraph(&mut text, 2, &format!("{subject}: {}", best_where(&here)), width);
+        let here: Vec<(&Map<String, Value>, &Verdict)> =
+            judged.iter().filter_map(|point| Some((&point.grid, point.verdicts.iter().find(of_subject)?))).collect();
+        let too_short = if here.iter().any(|(_, verdict)| verdict.too_short) { TOO_SHORT } else { "" };
+        let said = best_at(&here).into_iter().chain(named_at(&here)).collect::<Vec<_>>().join("; ");
+        paragraph(&mut text, 2, &format!("{subject}{too_short}: {said}"), width);
     }
     text
 }
 
-/// `a at 5 points, told from all others at 2; b at load = 0.2`.
-fn best_where(here: &[(&Map<String, Value>, &Verdict)]) -> String {
-    let mut schemes: Vec<&str> = Vec::new();
-    for (_, verdict) in here {
-        if !schemes.contains(&verdict.best.as_str()) {
-            schemes.push(&verdict.best);
+/// `a at 5 points, told from all others at 2`, `b at load = 0.2`.
+fn best_at(here: &[(&Map<String, Value>, &Verdict)]) -> Vec<String> {
+    let mut schemes: Vec<(&str, Vec<_>)> = Vec::new();
+    for one in here {
+        match schemes.iter_mut().find(|(scheme, _)| *scheme == one.1.best) {
+            Some((_, wins)) => wins.push(one),
+            None => schemes.push((&one.1.best, vec![one])),
         }
     }
-    let wins = |scheme: &str| here.iter().filter(move |(_, verdict)| verdict.best == scheme).collect::<Vec<_>>();
-    let mut all: Vec<(&str, Vec<_>)> = schemes.into_iter().map(|scheme| (scheme, wins(scheme))).collect();
-    all.sort_by_key(|(_, wins)| std::cmp::Reverse(wins.len()));
-    let said = all.into_iter().map(|(scheme, wins)| {
+    schemes.sort_by_key(|(scheme, wins)| (scheme.is_empty(), std::cmp::Reverse(wins.len())));
+    let said = schemes.into_iter().map(|(scheme, wins)| {
         let alone = wins.iter().filter(|(_, verdict)| verdict.is_alone()).count();
         let at = match &wins[..] {
             _ if wins.len() == here.len() => format!("all {}", here.len()),
@@ -443,19 +454,37 @@ fn best_where(here: &[(&Map<String, Value>, &Verdict)]) -> String {
             several => format!("{} points", several.len()),
         };
         match alone {
+            _ if scheme.is_empty() => format!("no scheme has a value in every seed at {at}"),
             0 => format!("{scheme} at {at}, told from all others at none"),
             _ if alone == wins.len() => format!("{scheme} at {at}, told from all others"),
             _ => format!("{scheme} at {at}, told from all others at {alone}"),
         }
     });
-    let said: Vec<String> = said.collect();
-    if said.is_empty() { "no scheme has a value in every seed".into() } else { said.join("; ") }
+    said.collect()
+}
+
+/// By how much the baseline is worse than the best, and the scheme that is furthest from it, where they are told from it.
+fn named_at(here: &[(&Map<String, Value>, &Verdict)]) -> Vec<String> {
+    let size = |one: &&Apart| one.difference.abs();
+    let apart = || here.iter().flat_map(|(_, verdict)| &verdict.apart);
+    let worst = apart().max_by(|a, b| size(a).total_cmp(&size(b))).map(|one| one.scheme.as_str());
+    let baseline = here.first().map(|(_, verdict)| verdict.baseline.as_str());
+    let mut named: Vec<&str> = baseline.into_iter().chain(worst).collect();
+    named.dedup();
+    let said = named.into_iter().filter_map(|scheme| {
+        let own = || apart().filter(|one| one.scheme == scheme);
+        let least = own().min_by(|a, b| size(a).total_cmp(&size(b)))?;
+        let most = own().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+        let range = if own().count() == 1 { least.size() } else { format!("{} to {}", least.size(), most.size()) };
+        Some(format!("{scheme} is {range}, at {}", own().count()))
+    });
+    said.collect()
 }
 
 impl Verdict {
     /// The best differs from each other one.
     fn is_alone(&self) -> bool {
-        self.as_good.is_empty() && self.close.is_empty() && self.open.is_empty()
+        self.as_good.is_empty() && self.close.is_empty() && self.open.is_empty() && self.unknown.is_empty()
     }
 
     /// All that is said, with at most so many names of each kind.
@@ -533,16 +562,20 @@ mod tests {
         };
         let columns = vec![parse_column("fct_us.p99").expect("a column")];
         let terms = Terms { columns, ..Terms::default() };
-        // Far better, better within the noise, and worse.
-        let [two, three] = [2, 3].map(|points| {
-            let all =
-                [point(0.2, [50.0, 100.0, 200.0]), point(0.4, [60.0, 190.0, 395.0]), point(0.6, [200.0, 402.0, 801.0])];
-            verdicts(&all[..points].concat(), &terms)
-        });
-        assert_eq!(brief(&two, 80), text(&two, 80));
+        // Far better, better within the noise, worse, and not known in a seed.
+        let points = [
+            point(0.2, [50.0, 100.0, 200.0]),
+            point(0.4, [60.0, 190.0, 395.0]),
+            point(0.6, [200.0, 402.0, 801.0]),
+            point(0.8, [50.0, 100.0, f64::INFINITY]),
+        ];
+        let of = |points: &[Vec<Row>]| verdicts(&points.concat(), &terms);
+        assert_eq!(brief(&of(&points[..2]), 80), text(&of(&points[..2]), 80));
         let expected = "verdict at each of 3 grid points, by differences seed by seed; in full in the\n  report, and with --wide\n  \
-                        FCT p99: a at 2 points, told from all others at 1; b at load = 0.6, told\n    from all others\n";
-        assert_eq!(brief(&three, 80), expected);
+                        FCT p99: a at 2 points, told from all others at 1; b at load = 0.6, told\n    from all others; a is +100%, at 1; b is +100%, at 1\n";
+        assert_eq!(brief(&of(&points[..3]), 80), expected);
+        let said = brief(&of(&points[1..]), 200);
+        assert!(said.contains("b at 2 points, told from all others at 1; a at load = 0.4"), "{said}");
     }
 
     #[test]

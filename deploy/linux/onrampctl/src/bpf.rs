@@ -146,7 +146,11 @@ impl Loaded {
         let mut devices: Vec<Device> = pins
             .filter_map(|pin| {
                 let name = pin.file_name().to_str()?.strip_prefix("ingress-")?.to_owned();
-                Some(Device::at(attached_to(&pin.path()).unwrap_or(Device::GONE), name))
+                Some(match attached_to(&pin.path()) {
+                    Some(index) => Device::at(index, name),
+                    // Its name is what is known of it.
+                    None => Device::find(&name).unwrap_or(Device { name, index: Device::GONE }),
+                })
             })
             .collect();
         devices.sort_by(|one, other| one.name.cmp(&other.name));
@@ -346,7 +350,7 @@ fn attach(object: &Object, program: &str, kind: u32, device: &Device, pin: &std:
     Ok(())
 }
 
-/// The number of the device that a pinned link is attached to; 0 once that is gone.
+/// The number of the device that a pinned link is attached to, 0 once that is gone; `None` if the kernel does not say.
 fn attached_to(pin: &std::path::Path) -> Option<u32> {
     match Link::open(pin).ok()?.info().ok()?.info {
         LinkTypeInfo::Tcx(link) => Some(link.ifindex),

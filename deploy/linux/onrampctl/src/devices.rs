@@ -169,7 +169,7 @@ impl Device {
         let name = &self.name;
         if self.index == Self::GONE {
             return Ok(Some(format!(
-                "{name} is gone, and with it what was attached, even if there is a new one of this name: onrampctl unload, onrampctl load"
+                "{name} is gone from here, and with it what was attached, even if there is a new one of this name: onrampctl unload, onrampctl load"
             )));
         }
         let all = self.disciplines()?;

@@ -15,7 +15,7 @@ use hostctl::{
     journal::Watch,
     lock,
     netlink::{self, Routes},
-    rollback, say, view,
+    rollback, routes, say, view,
 };
 
 /// Routes as they were typed.
@@ -44,15 +44,21 @@ fn covered(arguments: &arguments::Enable) -> Outcome {
 }
 
 /// Refuses routes whose connections would take a hold for a loss.
-fn patient(typed: &[netlink::Prefix], loaded: &Loaded) -> Outcome {
-    let max_hold = loaded.config()?.max_hold;
+fn patient(arguments: &arguments::Enable, loaded: &Loaded) -> Outcome {
+    let (typed, table) = (typed(&arguments.routes)?, routes::table(&arguments.table)?);
+    let twice = 2 * u64::from(loaded.config()?.max_hold);
     let all = Routes::open()?.all()?;
-    for route in all.iter().filter(|route| route.is_unicast() && typed.iter().any(|prefix| route.leads_to(prefix))) {
-        if let Some(least) = route.least_timeout().filter(|ms| u64::from(*ms) * 1_000_000 < 2 * u64::from(max_hold)) {
+    let is_meant = |route: &&netlink::Route| {
+        route.is_unicast() && route.table() == table && typed.iter().any(|prefix| route.leads_to(prefix))
+    };
+    for route in all.iter().filter(is_meant) {
+        if let Some(least) = route.least_timeout().filter(|ms| u64::from(*ms) * 1_000_000 < twice) {
             return Err(Failure::input(format!(
-                "{}: rto_min: found {least} ms, allowed is twice max_hold ({} us) or more; onrampctl load --set max_hold=TIME",
+                "{}: rto_min: found {least} ms, allowed is twice max_hold, {} us, or more; else onrampctl unload, \
+                 onrampctl load --set max_hold={}us DEVICE",
                 route.describe(),
-                max_hold / 1_000
+                twice / 1_000,
+                u64::from(least) * 1_000 / 2
             )));
         }
     }
@@ -77,7 +83,7 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
         }
     }
     let _lock = lock::hold::<OnRamp>()?;
-    loaded.as_ref().map_or(Ok(()), |loaded| patient(&typed(&arguments.routes)?, loaded))?;
+    loaded.as_ref().map_or(Ok(()), |loaded| patient(arguments, loaded))?;
     let given_back = rollback::give_back_due::<OnRamp>();
     let finally = || match (&loaded, Loaded::open()?) {
         (Some(loaded), _) => loaded.hold(&prefixes),

@@ -52,8 +52,8 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
         view::may_mount("On-Ramp")?;
         hostctl::bpf::mount()?;
     }
-    // Of a load that did not end.
-    devices.iter().try_for_each(Device::give_back)?;
+    // Of a load that did not end, of these devices or of others.
+    bpf::leftover()?.iter().chain(&devices).try_for_each(Device::give_back)?;
     bpf::remove()?;
     if let Err(failure) = Loaded::load(form, &devices, &config) {
         devices.iter().for_each(|device| drop(device.give_back()));

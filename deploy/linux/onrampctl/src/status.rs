@@ -121,7 +121,7 @@ fn advice(counters: &Counters) -> Vec<String> {
     if of("zeroed") > 0 {
         advice.push(format!(
             "{} connections had stamps of their own, and took their first packet for one without a queue: \
-             net.ipv4.tcp_timestamps = 2 at the receivers; where it is, a clock was set",
+             net.ipv4.tcp_timestamps = 2 at the receivers; if it is 2 there, a clock was set",
             of("zeroed")
         ));
     }
