@@ -203,7 +203,7 @@ class Scenario:
             effective=self.effective,
             effective_toml=self._inner.effective_toml(),
             runs=runs,
-            warnings=self.warnings,
+            warnings=[*self.warnings, *facts["remarks"]],
             packet_hops=facts["packet_hops"],
             cpu_s=facts["cpu_s"],
             memory_bytes=max((run.memory_bytes for run in runs), default=0),

@@ -1,5 +1,6 @@
 """Every figure, for few and for many schemes. With INCAST_GALLERY, the pictures of docs/gallery."""
 
+import io
 import os
 import pathlib
 
@@ -88,6 +89,13 @@ def test_flows_of_some_sizes_are_drawn_by_the_name_of_their_row(five):
     fits(plot.fct_cdf(five, class_="web short", complement=True))
     with pytest.raises(ValueError, match="allowed are all, web, incast, .*web short"):
         plot.fct_cdf(five, class_="tiny")
+
+
+def test_fonts_of_a_pdf_are_outlines_that_publishers_take(five):
+    picture = io.BytesIO()
+    plot.bars(five, "fct_us.p99", class_="incast").savefig(picture, format="pdf")
+    assert b"/Type3" not in picture.getvalue() and b"/Type42" not in picture.getvalue()
+    assert b"/CIDFontType2" in picture.getvalue() or b"/TrueType" in picture.getvalue()
 
 
 def fits(figure):

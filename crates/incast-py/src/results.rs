@@ -4,6 +4,7 @@ use crate::{error, table::Table};
 use incast_lab::{
     results::{
         self,
+        compact::TOO_SHORT,
         export::{self, Joint},
         settings, verdict,
     },
@@ -43,7 +44,10 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
             json!({"name": range.name, "class": range.class, "over": bytes(range.over), "upto": bytes(range.upto)})
         })
         .collect();
-    let verdict = settings::text(&results.settings, 100) + &verdict::text(&results.verdicts, 100);
+    let mut verdict = settings::text(&results.settings, 100) + &verdict::text(&results.verdicts, 100);
+    if verdict.contains(&format!("{TOO_SHORT}: ")) {
+        verdict += &format!("{TOO_SHORT} some run was too short for a steady state (column too_short)\n");
+    }
     let facts = json!({
         "name": first.scenario.get("name"), "describe": first.scenario.get("describe"),
         "scenario": first.scenario, "scenario_hash": first.scenario_hash, "version": first.version,

@@ -3,7 +3,7 @@
 use crate::output::quoted;
 use incast_interop::device::{Wanted, linux, mlnx};
 use incast_lab::{
-    run::Plan,
+    run::{Choice, Plan},
     scenario::{Form, Run},
 };
 use std::collections::BTreeSet;
@@ -12,13 +12,15 @@ const MOST: usize = 4;
 
 /// The commands that put the schemes that ran onto hosts, as devices take them, and which schemes none takes. A line is a
 /// command, however long. Nothing for a scenario that is no file, or of which the short form ran.
-pub fn hint(given: &str, plan: &Plan) -> String {
+pub fn hint(given: &str, plan: &Plan, choices: &[Choice]) -> String {
     let is_pipe = given == "-" || ["/dev/", "/proc/"].iter().any(|folder| given.starts_with(folder));
     if is_pipe || plan.scenario.form == Form::Short {
         return String::new();
     }
+    // What is best comes first, each scheme once.
+    let chosen = choices.iter().filter_map(|choice| plan.runs.iter().find(|run| is_of(run, choice)));
     let mut seen = BTreeSet::new();
-    let firsts = plan.runs.iter().filter(|run| seen.insert(&run.scheme));
+    let firsts = chosen.chain(&plan.runs).filter(|run| seen.insert(&run.scheme));
     let sets = plan.scenario.sets.iter().map(|(key, value)| format!(" --set {}", quoted(&format!("{key}={value}"))));
     let start = format!("incast config {}{}", quoted(given), sets.collect::<String>());
     let (mut commands, mut without) = (Vec::new(), Vec::new());
@@ -33,7 +35,11 @@ pub fn hint(given: &str, plan: &Plan) -> String {
     let mut lines = Vec::new();
     let points = plan.runs.chunk_by(|one, other| one.grid == other.grid).count();
     if points > 1 && !commands.is_empty() {
-        lines.push(format!("apply: --only must choose one of {points} grid points; these commands have the first"));
+        let which = match choices.first() {
+            Some(choice) => format!("each scheme's best, the first in {}", choice.subject),
+            None => "the first".into(),
+        };
+        lines.push(format!("apply: --only must choose one of {points} grid points; these commands have {which}"));
     }
     lines.extend(commands.iter().take(MOST).map(|command| format!("apply: {command}")));
     if commands.len() > MOST {
@@ -49,6 +55,12 @@ pub fn hint(given: &str, plan: &Plan) -> String {
         lines.push(format!("apply: no host that incast config knows takes {names}{more}"));
     }
     lines.join("\n") + "\n\n"
+}
+
+fn is_of(run: &Run, choice: &Choice) -> bool {
+    run.scheme == choice.scheme
+        && run.grid.len() == choice.grid.len()
+        && run.grid.iter().all(|(key, value)| choice.grid.get(key) == Some(&serde_json::json!(value)))
 }
 
 /// Whom a scheme can be written for, with the options for that: all hosts alike, or those of one class after the other.
@@ -91,16 +103,22 @@ fn point(run: &Run) -> String {
 mod tests {
     use super::hint;
     use incast_lab::{
-        run::{Plan, only::Only},
+        run::{Choice, Plan, only::Only},
         scenario::Scenario,
     };
+    use serde_json::json;
 
     fn said(scenario: &str, sets: &[(&str, &str)], only: &str) -> String {
+        chosen(scenario, sets, only, &[])
+    }
+
+    fn chosen(scenario: &str, sets: &[(&str, &str)], only: &str, choices: &[Choice]) -> String {
         let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         let path = format!("../../scenarios/{scenario}.toml");
         let only: Vec<String> = Some(only.to_owned()).into_iter().filter(|only| !only.is_empty()).collect();
         let scenario = Scenario::load(path.as_ref(), &sets).expect("a scenario");
-        hint("my fabric.toml", &Plan::new(scenario, None, &Only::parse(&only).expect("conditions")).expect("runs"))
+        let plan = Plan::new(scenario, None, &Only::parse(&only).expect("conditions")).expect("runs");
+        hint("my fabric.toml", &plan, choices)
     }
 
     #[test]
@@ -117,6 +135,27 @@ mod tests {
             "{one}"
         );
         assert!(one.lines().nth(1).expect("a line").starts_with("switches: "), "{one}");
+    }
+
+    #[test]
+    fn what_is_best_comes_first_at_its_grid_point() {
+        let grid = [("grid", "{ \"switch.ecn.at\" = [\"0.1bdp\", \"0.5bdp\"] }")];
+        let choice = |scheme: &str, at: &str| Choice {
+            scheme: scheme.into(),
+            grid: json!({"switch.ecn.at": at}).as_object().expect("a map").clone(),
+            subject: "small slowdown p99".into(),
+        };
+        let all = [
+            choice("marimo", "0.5bdp"),
+            choice("swift", "0.1bdp"),
+            choice("marimo", "0.1bdp"),
+            choice("dctcp", "0.1bdp"),
+        ];
+        let said = chosen("tutorial", &grid, "", &all);
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines[0].ends_with("each scheme's best, the first in small slowdown p99"), "{said}");
+        assert!(lines[1].ends_with("--scheme marimo --only switch.ecn.at=0.5bdp"), "{said}");
+        assert!(lines[2].ends_with("--scheme dctcp --only switch.ecn.at=0.1bdp"), "{said}");
     }
 
     #[test]

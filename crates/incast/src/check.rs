@@ -89,16 +89,12 @@ fn describe(plan: &Plan, is_brief: bool) -> String {
         text += "\n";
         return text;
     }
-    let mut schemes: Vec<&str> = Vec::new();
-    for run in &plan.runs {
-        let notes = run.footnotes();
-        if !schemes.contains(&run.scheme.as_str()) && !notes.is_empty() {
-            if schemes.is_empty() {
-                let _ = writeln!(text, "\n# what schemes change");
-            }
-            let _ = writeln!(text, "#   {}: {}", run.scheme, notes.join("; "));
-            schemes.push(&run.scheme);
-        }
+    let changed: Vec<_> = plan.footnotes().into_iter().filter(|(_, notes)| !notes.is_empty()).collect();
+    if !changed.is_empty() {
+        let _ = writeln!(text, "\n# what schemes change");
+    }
+    for (scheme, notes) in changed {
+        let _ = writeln!(text, "#   {scheme}: {}", notes.join("; "));
     }
     by_scheme(&mut text, &plan.runs, "switches that differ, and in what", Run::describe_switches);
     by_scheme(&mut text, &plan.runs, "flow control", Run::describe_pfc);

@@ -49,7 +49,7 @@ pub fn run_all(plans: &[(String, Plan)], running: &Running, json: bool) -> Resul
         drop(observer);
         failed |= !tell(&plan.scenario.name, &finished, json, running.quiet);
         if !json && !running.quiet && finished.done > 0 {
-            output::data(&apply::hint(given, plan));
+            output::data(&apply::hint(given, plan, &finished.choices));
         }
         let stopped = finished.stopped;
         if stop.load(Ordering::Relaxed) {

@@ -3,7 +3,7 @@
 //! Names: `Documentation/networking/ip-sysctl.rst` of the kernel, ip-route(8), tc-fq(8), dcb-pfc(8); parameters of modules:
 //! `net/ipv4/tcp_dctcp.c` and `tcp_cubic.c`.
 
-use super::{Refused, Wanted, Written, number, onramp, rounding::power, value};
+use super::{Refused, Wanted, Written, marimo, number, onramp, rounding::power, value};
 use incast_cc::{parameters::Raw, registry::LawParameters};
 use incast_sim::{config::ClassConfig, fabric::format::Format, pfc_rules};
 use incast_units::{Bytes, Time};
@@ -14,6 +14,8 @@ const LAWS: [(&str, &str); 4] =
     [("cubic", "tcp_cubic"), ("dctcp", "tcp_dctcp"), ("bbr", "tcp_bbr"), ("marimo", "tcp_marimo")];
 /// Ethernet header and frame check sequence, which are not part of an interface's MTU.
 const ETHERNET: u32 = 18;
+/// What the kernel takes off a device's MTU to find that of RoCE (`iboe_get_mtu`): GRH, UDP, BTH, two extended headers, ICRC.
+const ROCE: u32 = 40 + 8 + 12 + 4 + 28 + 4;
 /// What routes are given.
 const ATTRIBUTES: [&str; 6] = ["congctl", "initcwnd", "initrwnd", "rto_min", "quickack", "features"];
 /// What Linux does its own way whatever a scenario says, as `docs/hosts.md` has it.
@@ -47,6 +49,9 @@ pub fn write(wanted: &Wanted) -> Result<Written, Refused> {
     hystart(class, congestion)?;
     let mut files = vec![("60-incast.conf", sysctl(wanted, class))];
     files.extend(modprobe(wanted, class, congestion, &mut notes).map(|text| ("modprobe-incast.conf", text)));
+    if congestion == "marimo" {
+        files.extend(marimo::write(wanted, class, &mut notes).into_iter().flatten());
+    }
     files.push(("routes.sh", routes(wanted, congestion, &attributes, &mut notes)));
     files.push(("links.sh", links(wanted, &mut notes)));
     files.extend(onramp::write(wanted, &mut notes).map_err(Refused)?.map(|text| ("onramp.conf", text)));
@@ -65,7 +70,7 @@ fn law(wanted: &Wanted) -> Result<(&ClassConfig, &'static str), Refused> {
     let name = first.law.info().name;
     if let Some(other) = classes.iter().find(|class| class.law.info().name != name) {
         refused.push(format!(
-            "by_class: {} runs {name} and {} runs {}; which connection is which only applications know (TCP_CONGESTION); --class NAME is for hosts of one class",
+            "by_class: {} runs {name} and {} runs {}: --class NAME writes what one of them needs, and for RoCE --for mlnx; of several laws of TCP applications choose (TCP_CONGESTION)",
             first.name,
             other.name,
             other.law.info().name
@@ -192,8 +197,8 @@ fn routes(wanted: &Wanted, congestion: &str, attributes: &[(String, String)], no
              # usage: routes.sh [PREFIX...]    without PREFIX: the default route of IPv4\n\
              set -eu\n\n";
     if congestion == "marimo" {
-        text += "# The kernel module or the BPF object is loaded first: docs/deploy.md. Its numbers and its table are those of\n\
-                 # /sys/module/tcp_marimo/parameters or of /etc/marimo/marimo.conf.\n";
+        text += "# The kernel module or the BPF form is loaded first (docs/deploy.md), with modprobe-incast.conf or marimo.conf if these\n\
+                 # are among the files; without them hosts have the scenario's parameters by default.\n";
         notes.push("marimo: install it first (docs/deploy.md), and begin with one route (docs/rollout.md)".into());
     } else {
         let _ = writeln!(text, "modprobe -q {module} || true    # or it is part of the kernel");
@@ -335,10 +340,23 @@ fn links(wanted: &Wanted, notes: &mut Vec<String>) -> String {
              [ $# -gt 0 ] || { echo \"usage: links.sh DEVICE...\" >&2; exit 2; }\nfor device in \"$@\"; do\n";
     let format = wanted.classes().first().map(|class| class.format);
     let frame = format.map_or(config.host.mtu, |format: Format| format.data(config.host.mtu));
-    let mtu = frame.saturating_sub(ETHERNET);
+    let mut mtu = frame.saturating_sub(ETHERNET);
+    let has_roce = config.classes.iter().any(|class| !LAWS.iter().any(|law| law.0 == class.law.info().name));
     if wanted.gives_mtu {
-        let _ =
-            writeln!(text, "    # host.mtu = {} B of payload, with IPv4, TCP and its time stamps.", config.host.mtu);
+        if has_roce {
+            mtu = mtu.max(config.host.mtu + ROCE);
+            let _ = writeln!(
+                text,
+                "    # host.mtu = {} B of payload, with what the kernel takes off for RoCE.",
+                config.host.mtu
+            );
+        } else {
+            let _ = writeln!(
+                text,
+                "    # host.mtu = {} B of payload, with IPv4, TCP and its time stamps.",
+                config.host.mtu
+            );
+        }
         let _ = writeln!(text, "    ip link set dev \"$device\" mtu {mtu}");
     } else {
         notes.push(format!(
@@ -406,7 +424,7 @@ fn remarks(wanted: &Wanted, class: &ClassConfig, congestion: &str, notes: &mut V
     }
     let used = incast_sim::used_priorities(config.into());
     if used.count_ones() > 1 {
-        notes.push("the scheme has several priorities: which DSCP a connection has is up to its application (IP_TOS) or to nftables".into());
+        notes.push("the scheme has several priorities: which DSCP a connection has is up to its application (IP_TOS) or to nftables (ip dscp set NAME in a chain of output), as --queues of the switches has it".into());
     }
     if pfc_rules(config.into()).is_some() {
         notes

@@ -7,6 +7,7 @@
 pub mod database;
 pub mod eos;
 pub mod linux;
+mod marimo;
 pub mod mlnx;
 pub mod nxos;
 mod onramp;

@@ -58,6 +58,11 @@ pub fn write(wanted: &Wanted, notes: &mut Vec<String>) -> Result<Option<String>,
             "underlay.spread: {spread} in the scenario, {usual} on the host, a fifth of what the threshold leaves for the queue (--as-rounded writes it back)"
         ));
     }
+    if wanted.config.clocks.is_empty() {
+        notes.push(
+            "underlay: clocks were simulated as exact; host.clock has what those of hosts are (docs/clocks.md)".into(),
+        );
+    }
     if is_of_the_path(&wanted.path, time("threshold")) {
         notes.extend(floor(&wanted.path));
     }

@@ -475,7 +475,8 @@ fn named_at(here: &[(&Map<String, Value>, &Verdict)]) -> Vec<String> {
         let own = || apart().filter(|one| one.scheme == scheme);
         let least = own().min_by(|a, b| size(a).total_cmp(&size(b)))?;
         let most = own().max_by(|a, b| size(a).total_cmp(&size(b)))?;
-        let range = if own().count() == 1 { least.size() } else { format!("{} to {}", least.size(), most.size()) };
+        let (least, most) = (least.size(), most.size());
+        let range = if least == most { least } else { format!("{least} to {most}") };
         Some(format!("{scheme} is {range}, at {}", own().count()))
     });
     said.collect()

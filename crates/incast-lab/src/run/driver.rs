@@ -20,11 +20,13 @@ use crate::{
         parquet,
         record::Status as RunStatus,
         row::Row,
+        settings::{self, OfScheme, Subject},
         summary::{RunFlows, pooled_rows},
         table::{self, Extent, Footer},
-        verdict::Terms,
+        verdict::{self, Terms},
     },
     scenario::{Form, Run, Scenario},
+    text::grid_point,
 };
 use incast_sim::{Progress, outcome::FlowRecord};
 use incast_units::Time;
@@ -144,8 +146,51 @@ impl Plan {
             "packet_hops": packet_hops,
             "cpu_s": cpu_s,
             "cores": cores(),
+            "remarks": self.remarks(),
             "runs": self.runs.iter().map(run).collect::<Vec<Value>>(),
         })
+    }
+
+    /// Of each scheme what it changes; what it does not change at all grid points with the first of them.
+    pub fn footnotes(&self) -> Vec<(String, Vec<String>)> {
+        let mut schemes: Vec<(String, Vec<(String, usize, &Run)>, usize)> = Vec::new();
+        for run in &self.runs {
+            let place = schemes.iter().position(|(scheme, ..)| *scheme == run.scheme).unwrap_or_else(|| {
+                schemes.push((run.scheme.clone(), Vec::new(), 0));
+                schemes.len() - 1
+            });
+            let (_, notes, runs) = &mut schemes[place];
+            *runs += 1;
+            for note in run.footnotes() {
+                match notes.iter_mut().find(|(known, ..)| *known == note) {
+                    Some((_, count, _)) => *count += 1,
+                    None => notes.push((note, 1, run)),
+                }
+            }
+        }
+        let text = |(note, count, run): (String, usize, &Run), runs| {
+            let point: Map<String, Value> = run.grid.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+            if count == runs { note } else { format!("{note} (at {})", grid_point(&point)) }
+        };
+        schemes
+            .into_iter()
+            .map(|(scheme, notes, runs)| (scheme, notes.into_iter().map(|note| text(note, runs)).collect()))
+            .collect()
+    }
+
+    /// What there is to look at before its results are trusted, beside the scenario's own warnings: runs too short for a steady
+    /// state, and laws on fabrics that they are not made for.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for run in &self.runs {
+            let short = run.nominal().filter(|_| run.is_too_short()).map(|of| of.settling(run.counted_until));
+            for remark in short.into_iter().chain(run.without_lossless_fabric()) {
+                if !all.contains(&remark) {
+                    all.push(remark);
+                }
+            }
+        }
+        all
     }
 
     /// The selected runs that are one simulation, as places in [`Self::runs`]: the first one is simulated.
@@ -226,6 +271,8 @@ pub struct Finished {
     pub runs: Files,
     /// The comparison for the terminal.
     pub table: String,
+    /// Which schemes are best, and at which grid points.
+    pub choices: Vec<Choice>,
     /// Published numbers and what became of them.
     pub claims: Vec<Judgement>,
     /// Where the report is, or why there is none; `None` without rows.
@@ -238,6 +285,45 @@ pub struct Finished {
     pub done: usize,
     /// Runs that were to be done, those of added seeds included.
     pub planned: usize,
+}
+
+/// A scheme at the grid point where it is best.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The scheme.
+    pub scheme: String,
+    /// The grid point.
+    pub grid: Map<String, Value>,
+    /// The number that it is best in.
+    pub subject: String,
+}
+
+/// What is best in each number, in the order of the numbers, and then the other schemes at their best in the first one. Under the
+/// first conditions, where there are several.
+fn choices(rows: &[Row], terms: &Terms) -> Vec<Choice> {
+    let settings = settings::settings(rows, terms);
+    let Some(first) = settings.first() else {
+        let verdicts = verdict::verdicts(rows, terms);
+        let of = verdicts.first().into_iter().flat_map(|point| {
+            point.verdicts.iter().map(|it| Choice {
+                scheme: it.best.clone(),
+                grid: point.grid.clone(),
+                subject: it.subject(),
+            })
+        });
+        return of.filter(|choice| !choice.scheme.is_empty()).collect();
+    };
+    let choice = |subject: &Subject, of: &OfScheme| Choice {
+        scheme: of.scheme.clone(),
+        grid: first.conditions.iter().chain(&of.point).map(|(key, value)| (key.clone(), value.clone())).collect(),
+        subject: verdict::subject_heading(&subject.class, subject.metric),
+    };
+    let winners = first.subjects.iter().filter_map(|subject| {
+        let best = &subject.best.as_ref()?.best;
+        subject.schemes.iter().find(|of| of.scheme == *best).map(|of| choice(subject, of))
+    });
+    let others = first.subjects.iter().take(1).flat_map(|subject| subject.schemes.iter().map(|of| choice(subject, of)));
+    winners.chain(others).collect()
 }
 
 /// What became of runs that are a part of a scenario's.
@@ -320,9 +406,10 @@ fn conclude(
     }
     let planned = planned.len();
     let stopped = stopped && done + failures.len() < planned;
-    let claims = footer.claims;
     let folder = folder.path().to_owned();
-    Ok(Finished { folder, rows, runs, table, claims, report, failures, stopped, done, planned })
+    let choices = choices(&rows, &footer.terms);
+    let claims = footer.claims;
+    Ok(Finished { folder, rows, runs, table, choices, claims, report, failures, stopped, done, planned })
 }
 
 /// Does the selected runs that have not ended yet, and no more: [`gather`] writes the summary.
@@ -621,10 +708,8 @@ fn footer(plan: &Plan, rows: &[Row]) -> Footer {
         },
         ..Footer::default()
     };
+    footer.schemes = plan.footnotes();
     for run in &plan.runs {
-        if !footer.schemes.iter().any(|(scheme, _)| *scheme == run.scheme) {
-            footer.schemes.push((run.scheme.clone(), run.footnotes()));
-        }
         for line in run.describe_workloads() {
             if !footer.workloads.contains(&line) {
                 footer.workloads.push(line);

@@ -22,7 +22,7 @@ pub mod state;
 mod testing;
 
 pub use driver::{
-    Finished, Gathered, Observer, Options, Part, Plan, adopt, damaged, execute, execute_part, gather, missing,
+    Choice, Finished, Gathered, Observer, Options, Part, Plan, adopt, damaged, execute, execute_part, gather, missing,
 };
 
 use crate::scenario::ScenarioError;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     scenario::{
-        resolve::clocks,
+        resolve::{clocks, scheme::FOR_LOSSLESS},
         tree::error::{Fault, ScenarioError},
     },
     workload::{Expected, Generate, rpc::Several},
@@ -398,13 +398,12 @@ impl Run {
 
     /// Laws whose papers have a lossless fabric, on one that is not: their rates do not answer losses.
     pub fn without_lossless_fabric(&self) -> Vec<String> {
-        const LAWS: [&str; 4] = ["dcqcn", "hpcc", "timely", "dctcp-rate"];
         let is_lossless = |switch: &SwitchConfig| switch.pfc.is_some() || switch.credits.is_some();
         if self.resolved.any_switch(self.topology(), is_lossless) {
             return Vec::new();
         }
         let has = |law: &&str| self.resolved.classes.iter().any(|class| class.law.info().name == *law);
-        let own: Vec<&str> = LAWS.into_iter().filter(has).collect();
+        let own: Vec<&str> = FOR_LOSSLESS.into_iter().filter(has).collect();
         let line = |law| format!("{law} does not slow down at a loss, and switches drop, as there is no switch.pfc");
         own.into_iter().map(line).collect()
     }

@@ -200,8 +200,14 @@ impl Tuning {
         let cpu = |runs: f64| text::significant(runs * self.space.cpu_s);
         let mut lines: Vec<String> = axes.collect();
         let count: usize = self.space.axes.iter().map(|axis| axis.levels.len()).product();
-        let why = self.space.refusal().map_or_else(String::new, |why| format!("; the first: {why}"));
-        lines.push(format!("{count} settings, of which {} cannot be simulated{why}", self.space.refused()));
+        let refused = match (self.space.refused(), self.space.refusal()) {
+            (0, _) => String::new(),
+            (refused, why) => {
+                let why = why.map_or_else(String::new, |why| format!("; the first: {why}"));
+                format!(", of which {refused} cannot be simulated{why}")
+            }
+        };
+        lines.push(format!("{count} settings{refused}"));
         lines.push(format!("at most {searched} full runs, about {} s of CPU", cpu(searched)));
         lines.extend(self.space.too_short());
         if self.question.vary > 0.0 {

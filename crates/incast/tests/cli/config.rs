@@ -115,6 +115,30 @@ fn hosts_keep_their_mtu_and_say_what_they_round() {
 
 /// `onrampctl` reads the same file in a test of its own.
 #[test]
+fn parameters_of_marimo_are_for_marimoctl_and_the_module() {
+    let out = folder("config-marimo");
+    let (file, host) = (out.join("ours.toml"), out.join("host"));
+    let own = "[[scheme]]\nname = \"own\"\nlaw = \"marimo\"\nrule = \"settling\"\nmax_decrease = 0.4\nmax_increase = 3.5\nbeta = 0.25\n\
+               target = 0.9305\nforget = false\n[[scheme]]\nname = \"usual\"\nlaw = \"marimo\"\n";
+    fs::write(&file, format!("{FABRIC}{own}")).expect("written");
+    let linux = ["config", text(&file), "--for", "linux", "--scheme"];
+    let said = stderr(&incast(&[&linux[..], &["own", "--out", text(&host)]].concat()));
+    let written = |name: &str| fs::read_to_string(host.join(name)).expect("a file");
+    assert_eq!(written("marimo.conf"), include_str!("golden/marimo.conf"));
+    let options = written("modprobe-incast.conf");
+    let expected =
+        "\noptions tcp_marimo rule=settling forget=0 target=931 max_decrease=400 max_increase=4 beta_shift=2\n";
+    assert!(options.ends_with(expected), "{options}");
+    assert!(
+        said.contains("note: target: 0.9305 in the scenario, 0.931 in the module; marimo.conf has it exactly"),
+        "{said}"
+    );
+    assert!(said.contains("max_increase: 3.5 in the scenario, 4 in the module"), "{said}");
+    let usual = succeed(&[&linux[..], &["usual"]].concat());
+    assert!(usual.contains("marimoctl enable") && !usual.contains("# ==== marimo.conf"), "{usual}");
+}
+
+#[test]
 fn on_ramp_is_for_onrampctl() {
     let out = folder("config-onramp");
     let file = out.join("ours.toml");
@@ -429,7 +453,7 @@ fn hosts_of_one_class_have_its_law() {
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output))
     };
     for (target, more, expected) in [
-        ("linux", &[][..], "only applications know (TCP_CONGESTION); --class NAME is for hosts of one class"),
+        ("linux", &[][..], "--class NAME writes what one of them needs, and for RoCE --for mlnx"),
         (
             "mlnx",
             &[],

@@ -1,6 +1,6 @@
 //! The algorithm's configuration as an operator writes it: `name = value`, from a file or from the command line.
 //!
-//! Names and meanings are those of the simulator's parameters (`incast list marimo`), so that what was simulated can be
+//! Names and meanings are those of the simulator's parameters (`incast list schemes`), so that what was simulated can be
 //! loaded; loads, shares and packets are decimals here and Q16 in the kernel. The initial and the least window are
 //! packets, as TCP has no BDP to begin with.
 
@@ -239,6 +239,21 @@ mod tests {
 
     fn given(text: &str) -> Outcome<Config> {
         resolve(&parse("host.conf", text)?)
+    }
+
+    /// A test of that command has the same file.
+    #[test]
+    fn what_incast_config_writes_is_read() {
+        let config = given(include_str!("../../../../crates/incast/tests/cli/golden/marimo.conf")).expect("values");
+        let expected = Config {
+            max_decrease: 26_214,
+            max_increase: 7 * ONE / 2,
+            beta_shift: 2,
+            target: 60_981,
+            rho_after_decrease: NEVER,
+            ..given("rule = settling").expect("values")
+        };
+        assert_eq!(config, expected);
     }
 
     fn refused(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! The configuration as an operator writes it: `name = value`, from a file or from the command line.
 //!
-//! Names and meanings are those of the simulator's parameters (`incast list onramp`). What differs: a threshold is of the queue
+//! Names and meanings are those of the simulator's parameters (`incast list schemes`). What differs: a threshold is of the queue
 //! alone, as delays are counted from the least one.
 
 use crate::layout::Config;

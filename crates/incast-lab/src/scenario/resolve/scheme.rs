@@ -568,6 +568,9 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
     warnings
 }
 
+/// Laws that do not slow down at a loss.
+pub const FOR_LOSSLESS: [&str; 4] = ["dcqcn", "hpcc", "timely", "dctcp-rate"];
+
 /// Flow control that protects none of the packets, or not those of some classes.
 fn lossy(context: &Context<'_>, scheme: &Resolved) -> Vec<String> {
     let Resolved { name, switch, host, classes, wire, .. } = scheme;
@@ -581,7 +584,11 @@ fn lossy(context: &Context<'_>, scheme: &Resolved) -> Vec<String> {
             lossless.join(", ")
         )];
     }
-    let lossy = classes.iter().filter(|class| pfc.priorities & 1 << class.priority == 0);
+    // Beside a lossless class a law that losses slow down has its lossy priority on purpose.
+    let is_lossless = |class: &&ClassConfig| pfc.priorities & 1 << class.priority != 0;
+    let is_beside = classes.iter().any(|class| is_lossless(&class));
+    let is_meant = |class: &&ClassConfig| is_beside && !FOR_LOSSLESS.contains(&class.law.info().name);
+    let lossy = classes.iter().filter(|class| !is_lossless(class) && !is_meant(class));
     lossy
         .map(|class| {
             format!("scheme {name}: the class {} has priority {}, which is not lossless", class.name, class.priority)
