@@ -61,7 +61,7 @@ pub enum Command {
     Workload(workload::Arguments),
     /// Fit a law's table to measurements
     Calibrate(Calibrate),
-    /// Make a scenario of another simulator's input files
+    /// Make a scenario of another simulator's input files, or of a switch's; logs of flows: `incast workload fit`
     Import(Import),
     /// Re-run peers' reference cases and print ours against theirs
     Validate(Validate),

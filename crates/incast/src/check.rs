@@ -206,7 +206,10 @@ fn load(runs: &[Run]) -> String {
     } else {
         format!(", without {}, which have none", most.without.join(", "))
     };
-    let settles = most.settling(runs[0].counted_until);
+    let settles = match most.settles {
+        Some(settles) if settles <= runs[0].counted_from => "the warm-up is long enough for a steady state".into(),
+        _ => most.settling(runs[0].counted_until),
+    };
     format!("{range}{:.3} on {}{without}; {settles}", most.load, most.link)
 }
 

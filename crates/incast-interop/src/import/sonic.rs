@@ -342,9 +342,12 @@ impl Reader<'_> {
         }
         for (rate, all) in &by_rate {
             if let [(_, first), (_, second), ..] = &all[..] {
-                let rate = Rate::from_bps(*rate);
+                let at = match rate {
+                    0 => "ports of unknown rate (PORT has no speed of them)".to_owned(),
+                    rate => format!("ports of {}", Rate::from_bps(*rate)),
+                };
                 self.wrong.push(format!(
-                    "WRED_PROFILE: {first} and {second} differ at ports of {rate}, whose queues have one switch.ecn"
+                    "WRED_PROFILE: {first} and {second} differ at {at}, whose queues have one switch.ecn"
                 ));
             }
         }

@@ -153,29 +153,23 @@ impl Plan {
 
     /// Of each scheme what it changes; what it does not change at all grid points with the first of them.
     pub fn footnotes(&self) -> Vec<(String, Vec<String>)> {
-        let mut schemes: Vec<(String, Vec<(String, usize, &Run)>, usize)> = Vec::new();
+        let mut schemes: Vec<&str> = Vec::new();
         for run in &self.runs {
-            let place = schemes.iter().position(|(scheme, ..)| *scheme == run.scheme).unwrap_or_else(|| {
-                schemes.push((run.scheme.clone(), Vec::new(), 0));
-                schemes.len() - 1
-            });
-            let (_, notes, runs) = &mut schemes[place];
-            *runs += 1;
-            for note in run.footnotes() {
-                match notes.iter_mut().find(|(known, ..)| *known == note) {
-                    Some((_, count, _)) => *count += 1,
-                    None => notes.push((note, 1, run)),
-                }
+            if !schemes.contains(&run.scheme.as_str()) {
+                schemes.push(&run.scheme);
             }
         }
-        let text = |(note, count, run): (String, usize, &Run), runs| {
-            let point: Map<String, Value> = run.grid.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
-            if count == runs { note } else { format!("{note} (at {})", grid_point(&point)) }
+        let of = |scheme: &str| {
+            let own: Vec<&Run> = self.runs.iter().filter(|run| run.scheme == scheme).collect();
+            let mut notes: Vec<String> = Vec::new();
+            for note in own.iter().flat_map(|run| run.footnotes()) {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+            notes.into_iter().map(|note| placed(note, &own)).collect()
         };
-        schemes
-            .into_iter()
-            .map(|(scheme, notes, runs)| (scheme, notes.into_iter().map(|note| text(note, runs)).collect()))
-            .collect()
+        schemes.into_iter().map(|scheme| (scheme.to_owned(), of(scheme))).collect()
     }
 
     /// What there is to look at before its results are trusted, beside the scenario's own warnings: runs too short for a steady
@@ -285,6 +279,18 @@ pub struct Finished {
     pub done: usize,
     /// Runs that were to be done, those of added seeds included.
     pub planned: usize,
+}
+
+/// A note of runs of one scheme, with the first grid point that it is about if it is not about all of them.
+fn placed(note: String, runs: &[&Run]) -> String {
+    let mut about = runs.iter().filter(|run| run.footnotes().contains(&note));
+    match about.next() {
+        Some(first) if about.count() + 1 < runs.len() => {
+            let point = first.grid.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+            format!("{note} (at {})", grid_point(&point))
+        }
+        _ => note,
+    }
 }
 
 /// A scheme at the grid point where it is best.
