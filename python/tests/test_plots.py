@@ -131,7 +131,7 @@ FIGURES = {
     "fct-cdf": lambda r: plot.fct_cdf(r, class_="incast"),
     "fct-tail": lambda r: plot.fct_cdf(r, class_="incast", complement=True),
     "fct-panels": lambda r: plot.fct_cdf(r, class_="incast", panels=True),
-    "slowdown-by-size": lambda r: plot.slowdown_by_size(r, class_="web"),
+    "slowdown-by-size": lambda r: plot.slowdown_by_size(r, class_="web", percentile=90),
     "bars": lambda r: plot.bars(r, "rct_us.p50", class_="incast"),
     "boxes": lambda r: plot.boxes(r, class_="web"),
     "queue": plot.queue,

@@ -33,6 +33,7 @@ _SETTINGS: dict[Any, Any] = {
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.alpha": 0.3,
     "grid.linewidth": 0.5,
     "axes.spines.top": False,
