@@ -6,6 +6,7 @@ use incast_lab::{
         self,
         compact::TOO_SHORT,
         export::{self, Joint},
+        row::Row,
         settings, verdict,
     },
     scenario::SizeRange,
@@ -45,7 +46,7 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
         })
         .collect();
     let mut verdict = settings::text(&results.settings, 100) + &verdict::text(&results.verdicts, 100);
-    if verdict.contains(&format!("{TOO_SHORT}: ")) {
+    if results.rows.iter().any(Row::is_too_short) {
         verdict += &format!("{TOO_SHORT} some run was too short for a steady state (column too_short)\n");
     }
     let facts = json!({

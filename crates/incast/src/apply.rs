@@ -36,8 +36,13 @@ pub fn hint(given: &str, plan: &Plan, choices: &[Choice]) -> String {
     let points = plan.runs.chunk_by(|one, other| one.grid == other.grid).count();
     if points > 1 && !commands.is_empty() {
         let which = match choices.first() {
-            Some(choice) => format!("each scheme's best, the first in {}", choice.subject),
-            None => "the first".into(),
+            Some(choice) if choice.is_set => {
+                format!(
+                    "each scheme's best settings for {}, or what it is best in, under the first conditions",
+                    choice.subject
+                )
+            }
+            _ => "the first".into(),
         };
         lines.push(format!("apply: --only must choose one of {points} grid points; these commands have {which}"));
     }
@@ -144,6 +149,7 @@ mod tests {
             scheme: scheme.into(),
             grid: json!({"switch.ecn.at": at}).as_object().expect("a map").clone(),
             subject: "small slowdown p99".into(),
+            is_set: true,
         };
         let all = [
             choice("marimo", "0.5bdp"),
@@ -153,7 +159,7 @@ mod tests {
         ];
         let said = chosen("tutorial", &grid, "", &all);
         let lines: Vec<&str> = said.lines().collect();
-        assert!(lines[0].ends_with("each scheme's best, the first in small slowdown p99"), "{said}");
+        assert!(lines[0].contains("each scheme's best settings for small slowdown p99"), "{said}");
         assert!(lines[1].ends_with("--scheme marimo --only switch.ecn.at=0.5bdp"), "{said}");
         assert!(lines[2].ends_with("--scheme dctcp --only switch.ecn.at=0.1bdp"), "{said}");
     }

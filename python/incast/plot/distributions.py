@@ -98,7 +98,7 @@ def slowdown_by_size(
 
     Sizes are binned so that each bin has as many flows, as in the figures of Homa and HPCC; a tick is the largest size of
     its bin. A bin in which too many flows did not finish to know its percentile has no point. There are no more bins than
-    leave one flow of each bin above the percentile, of 100 flows for the 99th.
+    leave about one flow of each bin above the percentile, of 100 flows for the 99th.
 
     Args:
         results: what to draw.
@@ -116,7 +116,7 @@ def slowdown_by_size(
     size, slowdown = data.size[known], data.slowdown[known]
     fewest = min((int(data.scheme.are(scheme)[known].sum()) for scheme in results.at(point)[0].schemes), default=0)
     # Of 100%, the largest, one flow is enough.
-    bins = max(1, min(bins, int(fewest * (1 - percentile / 100)) or 1)) if percentile < 100 else bins
+    bins = max(1, min(bins, int(fewest * (100 - percentile) / 100 + 1e-9) or 1)) if percentile < 100 else bins
     edges = np.unique(np.quantile(size, np.linspace(0, 1, bins + 1), method="inverted_cdf")) if len(size) else []
     uppers = edges[1:] if len(edges) > 1 else edges
     of = np.searchsorted(uppers, size)

@@ -3,7 +3,7 @@
 //! Names: `Documentation/networking/ip-sysctl.rst` of the kernel, ip-route(8), tc-fq(8), dcb-pfc(8); parameters of modules:
 //! `net/ipv4/tcp_dctcp.c` and `tcp_cubic.c`.
 
-use super::{Refused, Wanted, Written, marimo, number, onramp, rounding::power, value};
+use super::{Refused, Wanted, Written, marimo, mlnx, number, onramp, rounding::power, value};
 use incast_cc::{parameters::Raw, registry::LawParameters};
 use incast_sim::{config::ClassConfig, fabric::format::Format, pfc_rules};
 use incast_units::{Bytes, Time};
@@ -50,7 +50,8 @@ pub fn write(wanted: &Wanted) -> Result<Written, Refused> {
     let mut files = vec![("60-incast.conf", sysctl(wanted, class))];
     files.extend(modprobe(wanted, class, congestion, &mut notes).map(|text| ("modprobe-incast.conf", text)));
     if congestion == "marimo" {
-        files.extend(marimo::write(wanted, class, &mut notes).into_iter().flatten());
+        let segments = initial_window(class, wanted.config.host.mtu).map(|(segments, _)| segments);
+        files.extend(marimo::write(wanted, class, segments, &mut notes).into_iter().flatten());
     }
     files.push(("routes.sh", routes(wanted, congestion, &attributes, &mut notes)));
     files.push(("links.sh", links(wanted, &mut notes)));
@@ -70,7 +71,7 @@ fn law(wanted: &Wanted) -> Result<(&ClassConfig, &'static str), Refused> {
     let name = first.law.info().name;
     if let Some(other) = classes.iter().find(|class| class.law.info().name != name) {
         refused.push(format!(
-            "by_class: {} runs {name} and {} runs {}: --class NAME writes what one of them needs, and for RoCE --for mlnx; of several laws of TCP applications choose (TCP_CONGESTION)",
+            "by_class: {} runs {name} and {} runs {}: --class NAME writes the files for one class; for RoCE use --for mlnx; between several laws of TCP applications choose (TCP_CONGESTION)",
             first.name,
             other.name,
             other.law.info().name
@@ -341,10 +342,25 @@ fn links(wanted: &Wanted, notes: &mut Vec<String>) -> String {
     let format = wanted.classes().first().map(|class| class.format);
     let frame = format.map_or(config.host.mtu, |format: Format| format.data(config.host.mtu));
     let mut mtu = frame.saturating_sub(ETHERNET);
-    let has_roce = config.classes.iter().any(|class| !LAWS.iter().any(|law| law.0 == class.law.info().name));
+    let has_roce = config.classes.iter().any(|class| class.law.info().name == mlnx::LAW);
     if wanted.gives_mtu {
         if has_roce {
+            let simulated = mtu;
             mtu = mtu.max(config.host.mtu + ROCE);
+            let active = [256, 512, 1024, 2048, 4096].into_iter().rfind(|active| *active <= config.host.mtu);
+            if active != Some(config.host.mtu) {
+                notes.push(format!(
+                    "host.mtu = {} B: RoCE's path MTU is {} B with it, one of 256, 512, 1024, 2048 and 4096",
+                    config.host.mtu,
+                    active.unwrap_or_default()
+                ));
+            }
+            if mtu > simulated {
+                notes.push(format!(
+                    "the MTU is RoCE's: segments of TCP may have {} B more than in the scenario",
+                    mtu - simulated
+                ));
+            }
             let _ = writeln!(
                 text,
                 "    # host.mtu = {} B of payload, with what the kernel takes off for RoCE.",

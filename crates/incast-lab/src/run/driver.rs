@@ -175,13 +175,15 @@ impl Plan {
     /// What there is to look at before its results are trusted, beside the scenario's own warnings: runs too short for a steady
     /// state, and laws on fabrics that they are not made for.
     pub fn remarks(&self) -> Vec<String> {
-        let mut all = Vec::new();
-        for run in &self.runs {
-            let short = run.nominal().filter(|_| run.is_too_short()).map(|of| of.settling(run.counted_until));
-            for remark in short.into_iter().chain(run.without_lossless_fabric()) {
-                if !all.contains(&remark) {
-                    all.push(remark);
-                }
+        let short: Vec<&Run> = self.runs.iter().filter(|run| run.is_too_short()).collect();
+        let longest = short.iter().filter_map(|run| Some((run.nominal()?, run))).max_by_key(|(of, _)| of.settles);
+        let settling = longest.map(|(of, run)| {
+            format!("{} of {} runs, of the longest: {}", short.len(), self.runs.len(), of.settling(run.counted_until))
+        });
+        let mut all: Vec<String> = settling.into_iter().collect();
+        for remark in self.runs.iter().flat_map(Run::without_lossless_fabric) {
+            if !all.contains(&remark) {
+                all.push(remark);
             }
         }
         all
@@ -283,11 +285,18 @@ pub struct Finished {
 
 /// A note of runs of one scheme, with the first grid point that it is about if it is not about all of them.
 fn placed(note: String, runs: &[&Run]) -> String {
-    let mut about = runs.iter().filter(|run| run.footnotes().contains(&note));
-    match about.next() {
-        Some(first) if about.count() + 1 < runs.len() => {
-            let point = first.grid.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
-            format!("{note} (at {})", grid_point(&point))
+    let mut points: Vec<Map<String, Value>> = Vec::new();
+    for run in runs.iter().filter(|run| run.footnotes().contains(&note)) {
+        let point = run.grid.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+        if !points.contains(&point) {
+            points.push(point);
+        }
+    }
+    let all = runs.chunk_by(|one, other| one.grid == other.grid).count();
+    match &points[..] {
+        [first, others @ ..] if points.len() < all => {
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            format!("{note} (at {}{more})", grid_point(first))
         }
         _ => note,
     }
@@ -302,10 +311,12 @@ pub struct Choice {
     pub grid: Map<String, Value>,
     /// The number that it is best in.
     pub subject: String,
+    /// Its point was chosen among settings, and not the first.
+    pub is_set: bool,
 }
 
-/// What is best in each number, in the order of the numbers, and then the other schemes at their best in the first one. Under the
-/// first conditions, where there are several.
+/// What is best in each number, in the order of the numbers, and then the other schemes at their best in the first one, under the
+/// first conditions; without settings what is best at the first grid point.
 fn choices(rows: &[Row], terms: &Terms) -> Vec<Choice> {
     let settings = settings::settings(rows, terms);
     let Some(first) = settings.first() else {
@@ -315,6 +326,7 @@ fn choices(rows: &[Row], terms: &Terms) -> Vec<Choice> {
                 scheme: it.best.clone(),
                 grid: point.grid.clone(),
                 subject: it.subject(),
+                is_set: false,
             })
         });
         return of.filter(|choice| !choice.scheme.is_empty()).collect();
@@ -323,6 +335,7 @@ fn choices(rows: &[Row], terms: &Terms) -> Vec<Choice> {
         scheme: of.scheme.clone(),
         grid: first.conditions.iter().chain(&of.point).map(|(key, value)| (key.clone(), value.clone())).collect(),
         subject: verdict::subject_heading(&subject.class, subject.metric),
+        is_set: true,
     };
     let winners = first.subjects.iter().filter_map(|subject| {
         let best = &subject.best.as_ref()?.best;

@@ -113,7 +113,7 @@ fn hosts_keep_their_mtu_and_say_what_they_round() {
     }
 }
 
-/// `onrampctl` reads the same file in a test of its own.
+/// `marimoctl` reads the same file: `what_incast_config_writes_is_read` in its configuration.
 #[test]
 fn parameters_of_marimo_are_for_marimoctl_and_the_module() {
     let out = folder("config-marimo");
@@ -138,6 +138,7 @@ fn parameters_of_marimo_are_for_marimoctl_and_the_module() {
     assert!(usual.contains("marimoctl enable") && !usual.contains("# ==== marimo.conf"), "{usual}");
 }
 
+/// `onrampctl` reads the same file in a test of its own.
 #[test]
 fn on_ramp_is_for_onrampctl() {
     let out = folder("config-onramp");
@@ -453,7 +454,7 @@ fn hosts_of_one_class_have_its_law() {
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output))
     };
     for (target, more, expected) in [
-        ("linux", &[][..], "--class NAME writes what one of them needs, and for RoCE --for mlnx"),
+        ("linux", &[][..], "--class NAME writes the files for one class; for RoCE use --for mlnx"),
         (
             "mlnx",
             &[],

@@ -21,6 +21,11 @@ fn a_setting_is_named_and_what_it_changes_is_told_apart() {
     assert!(said.starts_with("all 6 runs have the same digest: they are the same packet by packet"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
 
+    // The same packets, of which others are counted.
+    let counted = results("diff_setting_counted", "counted", &["--set", "warmup=200us"]);
+    let said = succeed(&["diff", text(&base), text(&counted), "--columns", "fct_us.mean"]);
+    assert!(said.starts_with("all 6 runs have the same digest") && said.contains("FCT mean us, dctcp"), "{said}");
+
     let slow = results("diff_setting_slow", "slow", &["--set", "topology.link.delay=20us"]);
     let said = succeed(&["diff", text(&base), text(&slow), "--columns", "fct_us.p50"]);
     assert!(said.contains("  topology.link.delay: ") && said.contains(" → 20us"), "{said}");

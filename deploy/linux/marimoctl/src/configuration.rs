@@ -241,7 +241,7 @@ mod tests {
         resolve(&parse("host.conf", text)?)
     }
 
-    /// A test of that command has the same file.
+    /// The file is that of `parameters_of_marimo_are_for_marimoctl_and_the_module`, a test of that command.
     #[test]
     fn what_incast_config_writes_is_read() {
         let config = given(include_str!("../../../../crates/incast/tests/cli/golden/marimo.conf")).expect("values");

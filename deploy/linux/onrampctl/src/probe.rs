@@ -56,7 +56,7 @@ pub fn probe(arguments: &arguments::Probe) -> Outcome {
     if unit == Unit::Microseconds { Ok(()) } else { Err(Failure::failed("On-Ramp needs stamps in microseconds")) }
 }
 
-/// Times that a peer is asked whose stamps fit no unit: a host that is busy takes some for older than they are.
+/// Times that a peer is asked whose stamps fit no unit: a busy host reads packets late, so that less time seems to have passed, or more.
 const TIMES: usize = 3;
 
 /// Asks a peer.
@@ -132,6 +132,7 @@ fn read(packets: &OwnedFd, peer: SocketAddr, own: &mpsc::Receiver<u16>) -> Vec<S
 fn unit(first: Option<u32>, last: Option<u32>, passed: Duration) -> Unit {
     let (Some(first), Some(last)) = (first, last) else { return Unit::None };
     match f64::from(last.wrapping_sub(first)) / passed.as_micros().max(1) as f64 {
+        // No other unit is near.
         0.2..5.0 => Unit::Microseconds,
         0.000_5..0.002 => Unit::Milliseconds,
         _ => Unit::Other,

@@ -570,6 +570,8 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
 
 /// Laws that do not slow down at a loss.
 pub const FOR_LOSSLESS: [&str; 4] = ["dcqcn", "hpcc", "timely", "dctcp-rate"];
+/// Laws of hosts' TCP, which slow down at one.
+const OF_TCP: [&str; 4] = ["cubic", "dctcp", "bbr", "marimo"];
 
 /// Flow control that protects none of the packets, or not those of some classes.
 fn lossy(context: &Context<'_>, scheme: &Resolved) -> Vec<String> {
@@ -584,10 +586,10 @@ fn lossy(context: &Context<'_>, scheme: &Resolved) -> Vec<String> {
             lossless.join(", ")
         )];
     }
-    // Beside a lossless class a law that losses slow down has its lossy priority on purpose.
+    // Beside a lossless class a law of TCP has its lossy priority on purpose.
     let is_lossless = |class: &&ClassConfig| pfc.priorities & 1 << class.priority != 0;
     let is_beside = classes.iter().any(|class| is_lossless(&class));
-    let is_meant = |class: &&ClassConfig| is_beside && !FOR_LOSSLESS.contains(&class.law.info().name);
+    let is_meant = |class: &&ClassConfig| is_beside && OF_TCP.contains(&class.law.info().name);
     let lossy = classes.iter().filter(|class| !is_lossless(class) && !is_meant(class));
     lossy
         .map(|class| {
