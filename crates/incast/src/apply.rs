@@ -35,16 +35,13 @@ pub fn hint(given: &str, plan: &Plan, choices: &[Choice]) -> String {
     let mut lines = Vec::new();
     let points = plan.runs.chunk_by(|one, other| one.grid == other.grid).count();
     if points > 1 && !commands.is_empty() {
-        let which = match choices.first() {
-            Some(choice) if choice.is_set => {
-                format!(
-                    "each scheme's best settings for {}, or what it is best in, under the first conditions",
-                    choice.subject
-                )
-            }
-            _ => "the first".into(),
-        };
-        lines.push(format!("apply: --only must choose one of {points} grid points; these commands have {which}"));
+        lines.push(match choices.first() {
+            Some(choice) if choice.is_set => format!(
+                "apply: each scheme's best values for {}, or for what it is best in; --only chooses others of {points} grid points",
+                choice.subject
+            ),
+            _ => format!("apply: --only must choose one of {points} grid points; these commands have the first"),
+        });
     }
     lines.extend(commands.iter().take(MOST).map(|command| format!("apply: {command}")));
     if commands.len() > MOST {
@@ -159,7 +156,7 @@ mod tests {
         ];
         let said = chosen("tutorial", &grid, "", &all);
         let lines: Vec<&str> = said.lines().collect();
-        assert!(lines[0].contains("each scheme's best settings for small slowdown p99"), "{said}");
+        assert!(lines[0].starts_with("apply: each scheme's best values for small slowdown p99,"), "{said}");
         assert!(lines[1].ends_with("--scheme marimo --only switch.ecn.at=0.5bdp"), "{said}");
         assert!(lines[2].ends_with("--scheme dctcp --only switch.ecn.at=0.1bdp"), "{said}");
     }
