@@ -199,7 +199,7 @@ fn routes(wanted: &Wanted, congestion: &str, attributes: &[(String, String)], no
              set -eu\n\n";
     if congestion == "marimo" {
         text += "# The kernel module or the BPF form is loaded first (docs/deploy.md), with modprobe-incast.conf or marimo.conf if these\n\
-                 # are among the files; without them hosts have the scenario's parameters by default.\n";
+                 # are among the files; without them hosts have these parameters by default, but for what the notes name.\n";
         notes.push("marimo: install it first (docs/deploy.md), and begin with one route (docs/rollout.md)".into());
     } else {
         let _ = writeln!(text, "modprobe -q {module} || true    # or it is part of the kernel");
@@ -344,35 +344,22 @@ fn links(wanted: &Wanted, notes: &mut Vec<String>) -> String {
     let mut mtu = frame.saturating_sub(ETHERNET);
     let has_roce = config.classes.iter().any(|class| class.law.info().name == mlnx::LAW);
     if wanted.gives_mtu {
-        if has_roce {
-            let simulated = mtu;
-            mtu = mtu.max(config.host.mtu + ROCE);
-            let active = [256, 512, 1024, 2048, 4096].into_iter().rfind(|active| *active <= config.host.mtu);
-            if active != Some(config.host.mtu) {
-                notes.push(format!(
-                    "host.mtu = {} B: RoCE's path MTU is {} B with it, one of 256, 512, 1024, 2048 and 4096",
-                    config.host.mtu,
-                    active.unwrap_or_default()
-                ));
-            }
-            if mtu > simulated {
-                notes.push(format!(
-                    "the MTU is RoCE's: segments of TCP may have {} B more than in the scenario",
-                    mtu - simulated
-                ));
-            }
-            let _ = writeln!(
-                text,
-                "    # host.mtu = {} B of payload, with what the kernel takes off for RoCE.",
-                config.host.mtu
-            );
-        } else {
-            let _ = writeln!(
-                text,
-                "    # host.mtu = {} B of payload, with IPv4, TCP and its time stamps.",
-                config.host.mtu
-            );
+        let mut with = "IPv4, TCP and its time stamps";
+        if has_roce && config.host.mtu + ROCE > mtu {
+            with = "what the kernel takes off for RoCE";
+            let more = config.host.mtu + ROCE - mtu;
+            mtu += more;
+            notes.push(format!("the MTU is RoCE's: segments of TCP may have {more} B more than in the scenario"));
         }
+        let active = [256, 512, 1024, 2048, 4096].into_iter().rfind(|active| *active <= config.host.mtu);
+        if has_roce && active != Some(config.host.mtu) {
+            notes.push(format!(
+                "host.mtu = {} B: RoCE's path MTU is {} B with it, one of 256, 512, 1024, 2048 and 4096",
+                config.host.mtu,
+                active.unwrap_or_default()
+            ));
+        }
+        let _ = writeln!(text, "    # host.mtu = {} B of payload, with {with}.", config.host.mtu);
         let _ = writeln!(text, "    ip link set dev \"$device\" mtu {mtu}");
     } else {
         notes.push(format!(

@@ -44,7 +44,7 @@ fn covered(arguments: &arguments::Enable) -> Outcome {
 }
 
 /// Refuses routes whose connections would take a hold for a loss.
-fn patient(arguments: &arguments::Enable, loaded: &Loaded) -> Outcome {
+fn check_timeouts(arguments: &arguments::Enable, loaded: &Loaded) -> Outcome {
     let (typed, table) = (typed(&arguments.routes)?, routes::table(&arguments.table)?);
     let twice = 2 * u64::from(loaded.config()?.max_hold);
     let all = Routes::open()?.all()?;
@@ -83,7 +83,7 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
         }
     }
     let _lock = lock::hold::<OnRamp>()?;
-    loaded.as_ref().map_or(Ok(()), |loaded| patient(arguments, loaded))?;
+    loaded.as_ref().map_or(Ok(()), |loaded| check_timeouts(arguments, loaded))?;
     let given_back = rollback::give_back_due::<OnRamp>();
     let finally = || match (&loaded, Loaded::open()?) {
         (Some(loaded), _) => loaded.hold(&prefixes),
