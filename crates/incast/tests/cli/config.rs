@@ -472,6 +472,8 @@ fn hosts_of_one_class_have_its_law() {
     }
     let (code, said) = of("linux", &["--class", "tcp"]);
     assert!(code == Some(0) && said.contains("congctl cubic"), "{said}");
+    // Of 1,448 B: RoCE needs 96 B more, TCP 52.
+    assert!(said.contains("mtu 1544") && said.contains("RoCE's path MTU is 1024 B with it"), "{said}");
     let rounded = out.join("rounded.toml");
     let (code, said) = of("mlnx", &["--class", "roce", "--queues", "0=3:26", "--as-rounded", text(&rounded)]);
     assert!(code == Some(0) && said.contains("notifications (CNPs) share the queue of data"), "{said}");
